@@ -109,7 +109,7 @@ def __getattr__(name: str):
         raise AttributeError(f"module {__name__} has no attribute {name}")
     home = importlib.import_module(f".{_HOMES[name]}", __name__)
     value = home if name == _HOMES[name] else getattr(home, name)
-    if name != "Variant":  # whoever uses it is warned each time
+    if name != "Variant":  # warn on each use
         globals()[name] = value
     return value
 

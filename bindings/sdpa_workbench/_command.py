@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 
 
 def version() -> str:
-    """Of the installed package; of a build folder, that of its module."""
+    """The version of the installed package; in a build folder, of its module."""
     try:
         return metadata.version(PACKAGE)
     except metadata.PackageNotFoundError:
@@ -46,8 +46,8 @@ def command() -> str:
 
 
 def why_no_core(fault: ImportError) -> str:
-    """What to do where the module of C++ is missing or does not load."""
-    if "subinterpreter" in str(fault):  # the module's word, or Python's where it asks the module
+    """What to do if the C++ module is missing or does not load."""
+    if "subinterpreter" in str(fault):  # the message of the module, or of Python's import
         return (
             "sdpa_workbench serves the main interpreter of a process, and this is a "
             "subinterpreter: use it in the main one, or in a process of its own"

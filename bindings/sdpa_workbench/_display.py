@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables for notebooks. What comes from a session is text of strangers: it is escaped."""
+"""Tables for notebooks. Text from a session is untrusted, so it is escaped."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ def _shown(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], 
 
 
 def markdown_text(text: str) -> str:
-    """`text` so that Markdown shows it and reads nothing into it."""
+    """`text` escaped so that Markdown shows it literally."""
     return "".join("\\" + char if char in r"\`*_{}[]<>()#+!|$~" else char for char in text)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Which process this is. What has threads, locks or an engine is of no use in a forked child: the
-threads stayed with its parent, and so did whoever held a lock."""
+"""Detects forks. An object with threads, locks or an engine is of no use in a forked child: the
+threads stayed with the parent, and a lock's holder may have, too."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ os.register_at_fork(before=_look_where, after_in_child=_count_fork)
 
 
 def process() -> tuple[int, int]:
-    """Another value in every process that was forked from this one. The count tells a child whose
-    number was its grandparent's, the number a child that was forked by no function of Python's."""
+    """A value that differs in every process forked from this one. The count distinguishes a child
+    that got its grandparent's process id, the id a child that was not forked by a Python
+    function."""
     return os.getpid(), _forks
 
 
 def lost_torch_threads() -> bool:
-    """PyTorch may have had threads when this process was forked: it would wait for them here."""
+    """Whether PyTorch may have had threads when this process was forked; it would wait for them."""
     return _torch_was_there
 
 
 def ends_with_its_threads() -> bool:
-    """A thread of Python's forked this process, which ends as that thread does: by leaving it. Any
-    other thread, as of a pool that waits for work, would keep the process for ever."""
+    """Whether a Python thread forked this process, which then ends as that thread does: by leaving
+    it. Any other thread, for example of an idle pool, would keep the process alive."""
     return _was_in_thread

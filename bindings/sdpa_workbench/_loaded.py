@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The module of C++, or why it is not there."""
+"""The C++ module, or the reason why it is missing."""
 
 from ._command import why_no_core
 

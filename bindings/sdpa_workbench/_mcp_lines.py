@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The lines that a client of the MCP server sends, before the SDK reads them: what the SDK would
-drop though it has an id is answered with an error, so that no client waits for its timeout."""
+"""Filters the lines of an MCP client before the SDK reads them: a line with an id that the SDK
+would drop is answered with an error, so that no client waits for its timeout."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from mcp.shared.message import SessionMessage
 
 MARK = "\ufeff"  # a byte order mark
 HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
-# In text that is no JSON: the id of the message, where it stands before what the message is about.
+# The id in text that is not JSON, if it precedes the content that the message is about.
 ID = re.compile(r'"id"\s*:\s*(-?\d+|"[^"\\]*")\s*[,}]')
 ABOUT = re.compile(r'"(?:params|result|error)"\s*:')
-READER_LOOK_S = 0.5  # between two looks whether the client still reads
+READER_LOOK_S = 0.5  # seconds between two checks whether the client still reads
 
 
 class Refusal(types.JSONRPCError):
-    """An error that answers whatever was given as an id."""
+    """An error response for any value that was given as an id."""
 
     id: Any
 
@@ -43,7 +43,7 @@ def refusal(id: Any, code: int, why: str) -> Refusal:
 
 
 def id_in(text: str) -> Any:
-    """The id of what is no JSON, None where none is told."""
+    """The id in text that is not JSON; None if there is none."""
     about = ABOUT.search(text)
     found = ID.search(text[: about.start()] if about else text)
     try:
@@ -53,7 +53,8 @@ def id_in(text: str) -> Any:
 
 
 def halves(value: Any) -> Iterator[str]:
-    """The halves of surrogate pairs in the texts of a value. No recursion: it may nest deeply."""
+    """The unpaired surrogates in the strings of a value. Not recursive, because the value may nest
+    deeply."""
     rest = [value]
     while rest:
         one = rest.pop()
@@ -66,17 +67,17 @@ def halves(value: Any) -> Iterator[str]:
 
 
 def is_read(line: str) -> bool:
-    """Whether the SDK reads it as a message: one that has an id as a request or a response."""
+    """Whether the SDK reads the value as a message: one with an id as a request or a response."""
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except Exception:
         return False
-    # A request with an id of a wrong type is taken for a notification.
+    # The SDK takes a request with an id of a wrong type for a notification.
     return not isinstance(message, types.JSONRPCNotification) or "id" not in json.loads(line)
 
 
 def refusals(line: str) -> Iterator[Refusal]:
-    """What a line that is no message is answered with: one error for each id in it."""
+    """The errors that answer an invalid line: one for each id in it."""
     if not line.strip():
         return
     try:
@@ -90,7 +91,7 @@ def refusals(line: str) -> Iterator[Refusal]:
         if not isinstance(message, dict) or "id" not in message:
             continue
         if "method" not in message and ("result" in message or "error" in message):
-            continue  # an answer: nobody waits for one to it
+            continue  # a response needs no answer
         half = next(halves(message), None)
         id = message["id"]
         if half is not None:
@@ -115,7 +116,7 @@ def fault_of(message: dict[str, Any]) -> str:
 
 
 class Requests:
-    """Those that were read and are not answered yet."""
+    """The requests that were read and not answered yet."""
 
     def __init__(self) -> None:
         self._ids: Counter[Any] = Counter()
@@ -123,7 +124,7 @@ class Requests:
         self._is_last = False
 
     def read(self, line: str) -> None:
-        """Notes what a line that the SDK takes asks for."""
+        """Records the request of a line that the SDK accepts."""
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         if isinstance(message, types.JSONRPCRequest):
             self._ids[message.id] += 1
@@ -148,12 +149,12 @@ class Requests:
 def has_reader(output: int) -> bool:
     """False once the other end of a pipe or socket is closed."""
     look = select.poll()
-    look.register(output, 0)  # errors are told without being asked for
+    look.register(output, 0)  # errors are reported without registration
     return not look.poll(0)
 
 
 class Answers:
-    """The stream that the SDK writes answers to; what passes it is answered."""
+    """The stream that the SDK writes answers to; it marks each request as answered."""
 
     def __init__(self, stream: Any, requests: Requests):
         self._stream, self._requests = stream, requests
@@ -180,8 +181,8 @@ class Lines:
     since the SDK drops what is unanswered then."""
 
     def __init__(self, stream: BinaryIO, output: int):
-        """`output`: the descriptor that answers go to in the end."""
-        # No other line ends: a carriage return between two tokens is a blank.
+        """`output`: the descriptor that answers are finally written to."""
+        # Only this character ends a line: a carriage return between two tokens is white space.
         text = TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="\n")
         self._lines = anyio.wrap_file(text)
         self._output = output
@@ -190,13 +191,13 @@ class Lines:
         self._can_answer = anyio.Event()
 
     def answers_on(self, stream: Any) -> Answers:
-        """What to give the SDK in the place of the stream."""
+        """The stream to give the SDK in place of `stream`."""
         self._answers = stream
         self._can_answer.set()
         return Answers(stream, self._requests)
 
     def _refusals(self, line: str) -> list[Refusal]:
-        """As `refusals`: no line may end the server, not even one that nobody thought of."""
+        """As `refusals`, but no line can end the server, not even an unforeseen one."""
         try:
             return list(refusals(line))
         except Exception as fault:
@@ -217,7 +218,7 @@ class Lines:
 
 
 def claimed_input() -> BinaryIO:
-    """Standard input for the protocol alone: engines and their children read an empty one."""
+    """Reserves standard input for the protocol: engines and their children read an empty one."""
     try:
         own = os.dup(0)
         empty = os.open(os.devnull, os.O_RDONLY)

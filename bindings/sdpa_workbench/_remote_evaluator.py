@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""RemoteEvaluator: the executor that evaluates what one call of `tune` or `race` searches."""
+"""RemoteEvaluator: runs the evaluations of one call of `tune` or `race` on an executor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPLY_MAX_BYTES = 8 << 20
 
 
 def _words(fault: BaseException) -> str:
-    """What it says, as text that any reader takes."""
+    """The exception's message, as valid text for any reader."""
     try:
         said = str(fault)
     except Exception:
@@ -28,7 +28,7 @@ def _words(fault: BaseException) -> str:
 
 
 def _plain(reply: object) -> dict[str, Any]:
-    """The reply as JSON text, or why it is none: whoever made it may be wrong in any way."""
+    """The reply as JSON text, or why it is invalid; an evaluator may return anything."""
     if not isinstance(reply, dict):
         return {"fault": f"its reply is a {type(reply).__name__}, not a dict"}
     try:
@@ -83,7 +83,8 @@ class RemoteEvaluator:
     def of(
         cls, executor: Executor | None, evaluate: Evaluate, in_flight: int | None
     ) -> Iterator[RemoteEvaluator | None]:
-        """Of one call, and None without an executor. What still runs at its end is forgotten."""
+        """The evaluator of one call, or None without an executor. Evaluations still running at its
+        end are ignored."""
         if executor is None:
             if in_flight is not None:
                 raise errors.UsageError("in_flight says how much an executor gets: name one")
@@ -99,18 +100,19 @@ class RemoteEvaluator:
         self._futures[number] = self._executor.submit(self._evaluate, request)
 
     def ended(self, patience_s: float) -> list[dict[str, Any]]:
-        """What ended since the last call; waits up to `patience_s` for the first."""
+        """The evaluations that ended since the last call; waits up to `patience_s` for the
+        first."""
         wait(self._futures.values(), timeout=patience_s, return_when=FIRST_COMPLETED)
         told, size = [], 0
         for number in [number for number, future in self._futures.items() if future.done()]:
             if size > REPLY_MAX_BYTES // 2:
-                break  # the others with the next call
+                break  # the next call returns the others
             told.append({"number": number} | _told(self._futures.pop(number)))
             size += len(told[-1].get("text", ""))
         return told
 
     def cancel(self) -> None:
-        """What does not run yet will be told as a fault."""
+        """Cancels evaluations that have not started; they are reported as a fault."""
         for future in self._futures.values():
             future.cancel()
 

@@ -24,7 +24,8 @@ NEEDS = {"tpe": ("optuna",), "cma_es": ("optuna", "cmaes"), "gp": ("optuna", "sc
 
 
 def _needed(strategy: str) -> Any:
-    """Optuna, with all that the strategy needs. Raises UsageError where something is missing."""
+    """Imports Optuna with all that the strategy needs. Raises UsageError if something is
+    missing."""
     for name in NEEDS[strategy]:
         try:
             importlib.import_module(name)
@@ -43,7 +44,7 @@ def _needed(strategy: str) -> Any:
 
 @contextlib.contextmanager
 def _quiet(optuna: Any) -> Iterator[None]:
-    """Without a line for each study; whoever set a level finds it again."""
+    """Turns off Optuna's line for each study; a level that the user set is restored."""
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
@@ -55,7 +56,8 @@ def _quiet(optuna: Any) -> Iterator[None]:
 
 
 def _sampler(optuna: Any, strategy: str, seed: int, in_flight: int) -> Any:
-    """Optuna's defaults, but for parameters that depend on each other, as those of kernels do."""
+    """Optuna's defaults, except for parameters that depend on each other, as those of kernels
+    do."""
     if strategy == "tpe":
         return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=in_flight > 1)
     if strategy == "cma_es":
@@ -64,9 +66,9 @@ def _sampler(optuna: Any, strategy: str, seed: int, in_flight: int) -> Any:
 
 
 class Search:
-    """One study. Each parameter is the place of its value in the ascending list: values such as 8,
-    16, 32 are equal steps then, and every sampler takes it. What is minimized is the logarithm of
-    the time; a configuration without one is a failed trial."""
+    """One study. Each parameter is the index of its value in the ascending list: then values such
+    as 8, 16, 32 are equal steps, and every sampler accepts it. The study minimizes the logarithm of
+    the time; a configuration without a time is a failed trial."""
 
     def __init__(
         self,
@@ -88,14 +90,14 @@ class Search:
         self.about = f"Optuna {self._optuna.__version__}, {type(sampler).__name__}"
 
     def propose(self) -> Configuration:
-        """The next configuration: maybe one that restrictions exclude, or one told before."""
+        """The next configuration, which restrictions may exclude or which may be a repetition."""
         with _quiet(self._optuna):
             trial = self._study.ask(self._distributions)
         self._open.setdefault(self._key(trial.params), []).append(trial)
         return {name: self._values[name][place] for name, place in trial.params.items()}
 
     def tell(self, configuration: Mapping[str, int], log_time: float | None) -> None:
-        """The answer, None where there is no time; also for what was never proposed."""
+        """Records a result, None without a time; also for configurations that were not proposed."""
         params = {name: self._values[name].index(value) for name, value in configuration.items()}
         state = self._optuna.trial.TrialState
         state = state.FAIL if log_time is None else state.COMPLETE

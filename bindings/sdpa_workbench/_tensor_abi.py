@@ -73,7 +73,7 @@ class Args(Structure):
 
 
 class Library:
-    """One artifact, loaded for good: threads of its plans may still run."""
+    """One artifact, never unloaded: threads of its plans may still run."""
 
     def __init__(self, path: str, artifact_id: str, label: str):
         self.label = label
@@ -106,8 +106,7 @@ class Library:
 
 
 class Plan:
-    """A plan for one problem, of the process that made it; its workspace belongs to whoever calls
-    it."""
+    """A plan for one problem, valid in the process that made it; the caller owns its workspace."""
 
     def __init__(self, library: Library, problem: Problem):
         self._library, self._handle, self._process = library, c_void_p(), process()
@@ -120,7 +119,7 @@ class Plan:
         self._args = Args(struct_size=ctypes.sizeof(Args))
 
     def run(self, q, k, v, mask, out, workspace, stream, threads):
-        """Addresses; one call at a time."""
+        """Calls the plan with addresses; one call at a time."""
         args = self._args
         args.q, args.k, args.v, args.mask, args.out = q, k, v, mask, out
         args.workspace, args.stream, args.threads = workspace, stream, threads
@@ -129,6 +128,6 @@ class Plan:
             raise self._library.failure("wb_sdpa_forward", status)
 
     def __del__(self):
-        # In a forked child it is left as it is: its threads, which would be joined, are not there.
+        # A forked child does not free it, because the threads that would be joined are not there.
         if getattr(self, "_handle", None) and self._process == process():
             self._library._destroy(self._handle)

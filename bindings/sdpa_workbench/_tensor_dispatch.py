@@ -90,7 +90,7 @@ class Dispatch:
         causal: bool | str = False,
         scale: float | None = None,
     ) -> Choice:
-        """What would answer; runs nothing."""
+        """The choice for these tensors; runs nothing."""
         return self._choose(problems.Call.of(q, k, v, mask, causal, scale, None))
 
     def adopt(
@@ -195,7 +195,7 @@ def sdpa(
 
 
 def fallback(call: problems.Call) -> Any:
-    """By PyTorch, else by NumPy, in q's layout. A row that sees no key is 0."""
+    """Attention by PyTorch, else by NumPy, in q's layout. A row without a visible key is 0."""
     if not is_torch(call.tensors["q"]) and not _has_torch():
         return _by_numpy(call)
     import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What can be wrong with tensors, one class each; tensors.py has them all."""
+"""The errors of tensors, one class each; tensors.py exports them all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .errors import UsageError
 
 
 class TensorError(UsageError):
-    """Tensors that a call cannot take; `details` has the parts of the message."""
+    """Tensors that a call cannot accept; `details` has the parts of the message."""
 
     def __init__(self, attempted: str, subject: str, cause: str, next: str):
         super().__init__(

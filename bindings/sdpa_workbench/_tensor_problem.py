@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From tensors to an attention problem: what is checked before a variant is asked."""
+"""Converts tensors to an attention problem and checks them before a variant is called."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _causal_word(causal: bool | str) -> str:
 
 
 def _fits(views: dict[str, View]) -> set[str]:
-    """The layouts that the order of heads and rows in memory agrees with."""
+    """The layouts that match the order of heads and rows in memory."""
     fitting = {"BHSD", "BSHD"}
     for view in (views["q"], views["k"], views["v"]):
         if view.shape[1] > 1 and view.shape[2] > 1 and view.strides[1] != view.strides[2]:
@@ -159,7 +159,7 @@ def _text(views: dict[str, View], causal: str, scale: float) -> str:
 
 
 def check_layout(call: Call, on_gpu: bool) -> None:
-    """What the ABI asks of addresses and strides. Raises LayoutError."""
+    """Checks the ABI's rules for addresses and strides. Raises LayoutError."""
     if not _fits(call.views):
         raise LayoutError(CALL, "q, k and v", "heads are outside of rows in some of them only",
                           "bring them to one layout")  # fmt: skip
@@ -182,7 +182,8 @@ def _repeats(view: View) -> bool:
 
 
 def _overlaps(view: View) -> bool:
-    """Whether two elements may have one address: some dimension steps into a smaller one."""
+    """Whether two elements may share an address: a dimension's stride is less than the extent of a
+    smaller one."""
     last = 0
     for step, size in sorted(zip(view.strides, view.shape, strict=True)):
         if size > 1 and step <= last:
@@ -192,7 +193,8 @@ def _overlaps(view: View) -> bool:
 
 
 def _rows_are_safe(view: View, size: int) -> bool:
-    """Rows begin where those of a packed tensor would, or on 16 bytes, which are loaded at once."""
+    """Whether rows begin as in a packed tensor or at multiples of 16 bytes, which are loaded at
+    once."""
     _, heads, rows, width = view.shape
     packed = (
         (heads * rows * width, rows * width, width)
@@ -206,7 +208,7 @@ def _rows_are_safe(view: View, size: int) -> bool:
 
 
 def out_view(call: Call, result: Any) -> View:
-    """Raises what is wrong with an `out` of the caller's."""
+    """The view of a caller's `out`; raises an error if it is unsuitable."""
     view, q = view_of("out", result), call.views["q"]
     if view.dtype != q.dtype:
         raise DtypeError(CALL, "out", f"its dtype is {view.dtype}, and q's {q.dtype}", "convert it")
@@ -264,7 +266,7 @@ def abi_problem(call: Call, out: View) -> abi.Problem:
 
 @functools.cache
 def cpu_name() -> str:
-    """As the system calls it, and the worker records it."""
+    """The CPU's name as the system reports it and the worker records it."""
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
         fields = {key.strip(): word.strip() for key, _, word in (x.partition(":") for x in lines)}
     return fields.get("model name") or fields.get("CPU part") or "unknown CPU"

@@ -46,7 +46,7 @@ def load(
 
 
 def _thread_count(given: Any) -> int:
-    """An int, or what stands for one: 2.0, numpy.int64(2)."""
+    """An int, or a value equal to one: 2.0, numpy.int64(2)."""
     try:
         is_whole = not isinstance(given, (str, bytes, bool)) and int(given) == given
     except (TypeError, ValueError, OverflowError):
@@ -166,7 +166,7 @@ class Variant:
                     plans.captured.append(ready)
                     return ready
                 if len(plans.ready) >= MOST_PLANS:
-                    plans.ready.clear()  # shapes that never end
+                    plans.ready.clear()  # bounds memory if shapes never repeat
                 plans.ready[key] = ready
             return ready
 
@@ -197,7 +197,7 @@ class Variant:
 
 
 class _Plans:
-    """What one process has made; a forked child makes its own."""
+    """The plans that one process has made; a forked child makes its own."""
 
     def __init__(self):
         self.process, self.lock = process(), threading.Lock()

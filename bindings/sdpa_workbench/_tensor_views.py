@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tensors of PyTorch, NumPy and whatever speaks DLPack, seen as address, shape and strides; nothing
-is copied. Neither library is imported before somebody's tensor needs it."""
+"""Views of tensors of PyTorch, NumPy and all that speaks DLPack, as address, shape and strides;
+nothing is copied. Each library is imported only when one of its tensors is given."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_numpy(value: Any) -> bool:
 
 
 def one_family(named: dict[str, Any]) -> dict[str, Any]:
-    """All of NumPy where all are; else all of PyTorch, or of NumPy where it is not installed."""
+    """All values as NumPy arrays if all are; else all of PyTorch, or of NumPy without PyTorch."""
     left_out = [name for name in OPTIONAL if named[name] is None]
     if all(name in left_out or is_numpy(value) for name, value in named.items()):
         return named
@@ -66,7 +66,7 @@ def _through_dlpack(name: str, value: Any) -> Any:
         except ImportError:
             from numpy import from_dlpack
         return from_dlpack(value)
-    except Exception as fault:  # whatever a foreign class raises
+    except Exception as fault:  # a foreign class may raise anything
         raise LayoutError(CALL, name, f"DLPack does not hand it over: {_first_line(fault)}",
                           "copy it to memory that may be shared") from fault  # fmt: skip
 
@@ -117,7 +117,7 @@ def refuse_records() -> None:
 
 
 def tell_written(out: Any) -> None:
-    """Tells autograd, so that a backward which needs the old content of `out` refuses."""
+    """Tells autograd of the write, so that a backward that needs the old content of `out` fails."""
     if is_torch(out):
         sys.modules["torch"].autograd.graph.increment_version(out)
 
@@ -174,7 +174,8 @@ def _numpy_view(name: str, array: Any) -> View:
 
 
 def empty_result(q: Any, shape: tuple[int, ...], rows_first: bool) -> Any:
-    """Of q's family, dtype and device, [B, H, S, D]; in memory rows before heads if asked for."""
+    """An empty [B, H, S, D] of q's family, dtype and device; memory has rows before heads if asked
+    for."""
     batch, heads, rows, width = shape
     inside = (batch, rows, heads, width) if rows_first else shape
     if is_torch(q):
@@ -185,7 +186,7 @@ def empty_result(q: Any, shape: tuple[int, ...], rows_first: bool) -> Any:
 
 
 def broadcast(mask: Any, shape: tuple[int, ...]) -> Any:
-    """A view with stride 0 where it is repeated."""
+    """A view with stride 0 in repeated dimensions."""
     try:
         if is_torch(mask):
             return mask.expand(shape)
@@ -196,7 +197,7 @@ def broadcast(mask: Any, shape: tuple[int, ...]) -> Any:
 
 
 def like_given(given: Any, result: Any) -> Any:
-    """The result as the library of `given` has it: through its from_dlpack, if it has one."""
+    """The result as a tensor of the library of `given`, through its from_dlpack if it has one."""
     if is_torch(given) or is_numpy(given):
         return result
     home = sys.modules.get(type(given).__module__.partition(".")[0])

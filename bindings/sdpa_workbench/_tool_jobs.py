@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Long calls of tools: each is a process of its own, which holds the session's lock, outlives the
-one that asked for it, and leaves its answer in the log under its request_id.
-"""
+"""Long calls of tools. Each is a separate process that holds the session's lock, outlives the
+caller, and leaves its answer in the log under its request_id."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ from . import errors
 PARENT = Path(os.path.abspath(__file__)).parent.parent  # not resolved: a build folder has links
 # With -P nothing in the current folder can stand in for a module.
 START = "import sys; sys.path.insert(0, sys.argv[1]); from sdpa_workbench import _tool_jobs as j; "
-LOCK_S = 2.0  # how long the lock is waited for
-MOST_TOLD = 65_536  # bytes of a job's own words that are read back
+LOCK_S = 2.0  # seconds to wait for the lock
+MOST_TOLD = 65_536  # bytes of a job's output that are read
 
 
 class Job:
-    """A job that this process started. Others know it by the session's log alone."""
+    """A job that this process started. Other processes know it only by the session's log."""
 
     def __init__(self, process: subprocess.Popen[bytes], words: Path):
         self.process, self.words = process, words
@@ -35,7 +34,7 @@ class Job:
         return self.process.poll() is not None
 
     def error(self) -> tuple[str, str] | None:
-        """Code and message, where it ended with an error."""
+        """Code and message if the job ended with an error."""
         if not self.process.returncode:
             return None
         try:
@@ -84,7 +83,7 @@ def stop_here(*_: object) -> NoReturn:
 
 
 def run(workbench: Any, order: Mapping[str, Any]) -> None:
-    """Makes the call. Somebody's short call may have the lock for a moment."""
+    """Makes the call. Another process's short call may hold the lock for a moment."""
     until = time.monotonic() + LOCK_S
     while True:
         try:
@@ -101,7 +100,7 @@ def run(workbench: Any, order: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """The process of one job. Its order comes as JSON on standard input."""
+    """The process of one job. Its order is JSON on standard input."""
     from .workbench import Workbench
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):

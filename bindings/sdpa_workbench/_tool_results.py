@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a tool answers: bounded, with a reference to the whole, and marked where others wrote it."""
+"""The answers of tools: bounded, with a reference to the whole, and with untrusted text marked."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import Any
 
 from . import errors
 
-# An agent can mend its call, its kernel or its timing; the rest is for a person.
+# An agent can fix its call, its kernel or its timing; other errors need a person.
 FIXABLE = {
     "usage", "not_found", "parse", "invalid", "locked", "compile", "wrong_result", "limit",
     "canceled",
 }  # fmt: skip
-# Words of compilers, of candidates and of their authors: data, never instructions.
+# Text of compilers, candidates and their authors: data, never instructions.
 UNTRUSTED = {
     "compiler_output", "subject_output", "log", "csv", "message", "messages", "warnings", "runs",
     "notes", "text", "matches", "refuted", "value", "hypothesis",
 }  # fmt: skip
 FROM_CANDIDATES = {"compile", "wrong_result"}
-MOST_KEPT = 2000  # cut answers beside a session
+MOST_KEPT = 2000  # cut answers kept beside a session
 SIZES = ((1500, 40), (700, 20), (350, 12), (180, 8), (90, 5), (60, 3), (40, 1))
 
 
-# Characters that nobody sees or that reorder what is seen: JSON can say them by their numbers.
+# Invisible or reordering characters; JSON can write them as numbers.
 HIDDEN = re.compile(
     "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufe00-\ufe0f"
     "\ufff9-\ufffb\U000e0000-\U000e0fff]"
@@ -49,7 +49,8 @@ def size_of(value: Any) -> int:
 
 
 def marked(value: Any, named: str = "") -> Any:
-    """The same with `untrusted_` before the name of what a compiler, a kernel or an author said."""
+    """The same with `untrusted_` before the names of fields by a compiler, a kernel or an
+    author."""
     if isinstance(value, list):
         return [marked(item) for item in value]
     if not isinstance(value, dict):
@@ -61,7 +62,7 @@ def marked(value: Any, named: str = "") -> Any:
 
 
 def keep(folder: Path, text: str) -> str | None:
-    """Writes a whole answer beside the session, for read_ref; None where nothing can be written."""
+    """Writes a whole answer beside the session, for read_ref; None if it cannot be written."""
     data = text.encode("utf-8", "replace")
     name = hashlib.sha256(data).hexdigest()
     place = folder / "jobs"
@@ -81,7 +82,7 @@ def keep(folder: Path, text: str) -> str | None:
 
 
 def trim(place: Path) -> None:
-    """The oldest go first, once there are too many."""
+    """Removes the oldest answers if there are too many."""
     kept = [entry for entry in os.scandir(place) if len(entry.name) == 64]
     if len(kept) <= MOST_KEPT:
         return
@@ -103,7 +104,7 @@ def shrunk(value: Any, text: int, items: int) -> Any:
 
 
 def bounded(result: dict[str, Any], folder: Path, most: int) -> dict[str, Any]:
-    """`result` in at most `most` bytes of JSON; what had no room is behind `cut.ref`."""
+    """`result` in at most `most` bytes of JSON; `cut.ref` refers to what was left out."""
     if size_of(result) <= most:
         return result
     whole = visible(json.dumps(result, ensure_ascii=False, indent=1))
@@ -113,7 +114,7 @@ def bounded(result: dict[str, Any], folder: Path, most: int) -> dict[str, Any]:
         if size_of(small) <= most:
             return small
     small = {"cut": cut}
-    for key, value in result.items():  # what is short says the most for its bytes
+    for key, value in result.items():  # short fields first: they carry most per byte
         tried = small | {key[:80]: shrunk(value, 40, 1)}
         if size_of(tried) <= most:
             small = tried
@@ -125,7 +126,7 @@ def succeeded(result: dict[str, Any], folder: Path, most: int) -> dict[str, Any]
 
 
 def failed(code: str, message: str, most: int) -> dict[str, Any]:
-    """An error as an answer. That of a compiler or of a verdict quotes a candidate."""
+    """An error as an answer. An error of a compiler or a verdict quotes a candidate."""
     answer = {"is_error": True, "code": code, "message": message, "fixable": code in FIXABLE}
     key = "message"
     if code in FROM_CANDIDATES:

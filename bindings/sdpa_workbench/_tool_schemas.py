@@ -21,11 +21,11 @@ CORE = (
     "brief", "history", "note", "kernels", "propose", "propose_many", "iterate", "race", "tune",
     "diagnose", "advise", "get_job", "cancel_job", "read_ref", "record_usage", "close",
 )  # fmt: skip
-# No playbook has them, an agent does.
+# Arguments of agents that playbooks do not have.
 ALSO = ("get_job", "cancel_job", "analyze")
 # Shows events as they are, with the shapes of held-out problems; read_ref hides them.
 NEVER = ("show",)
-# What an agent need not say, or must not: paths of the host's files foremost.
+# Arguments that an agent need not or must not give, above all paths on the host.
 HIDDEN = {
     "report": {"output", "html"},
     "analyze": {"table", "device", "shape", "ours", "reference", "plan", "ncu", "problem", "sass"},
@@ -95,14 +95,14 @@ def verbs() -> dict[str, dict[str, Any]]:
 
 
 def mutates(name: str) -> bool:
-    """Whether a call is recorded in the log, so that a request_id means something."""
+    """Whether a call is recorded in the log, so that a request_id has a meaning."""
     verb = verbs()[name]
     writes = verb["session"] in ("writes", "optional") and not verb["reads_only"]
     return writes or name == "diagnose"  # which measures where it is asked to
 
 
 def is_long(name: str) -> bool:
-    """Whether a call is a job: a process of its own."""
+    """Whether a call is a job in a separate process."""
     return verbs()[name]["long"]
 
 
@@ -126,7 +126,7 @@ def inputs_of(name: str) -> dict[str, Any]:
 
 
 def nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Every key required, what may be left out may be null: the strict form of OpenAI."""
+    """All keys required, optional ones nullable: the strict form of OpenAI."""
     if schema["type"] == "array":
         return schema | {"items": nullable(schema["items"])}
     if schema["type"] != "object":
@@ -178,14 +178,14 @@ def names_of(toolset: str) -> tuple[str, ...]:
 
 
 def list_tools(style: str = "openai", toolset: str = "core") -> list[dict[str, Any]]:
-    """The tools as an API of `style` wants them: "openai", "anthropic" or "mcp"."""
+    """The tools in the form of an API's `style`: "openai", "anthropic" or "mcp"."""
     if style not in STYLES:
         raise errors.UsageError(f"style is {style!r}; it must be one of {', '.join(STYLES)}")
     return [tool(name, style) for name in names_of(toolset)]
 
 
 def as_map(value: Any, kind: str, where: str) -> Any:
-    """A list of pairs as the map that the verb takes; anything else as it is, for its checks."""
+    """A list of pairs as the verb's map; any other value unchanged, for the verb's checks."""
     if not isinstance(value, list):
         return value
     key, item, _ = PAIRS[kind]
@@ -202,7 +202,7 @@ def as_map(value: Any, kind: str, where: str) -> Any:
 
 
 def verb_arguments(name: str, given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """A tool's arguments as the verb's. Raises UsageError for what the tool does not have."""
+    """A tool's arguments as the verb's. Raises UsageError for unknown ones."""
     kinds = {a["name"]: a["kind"] for a in verbs()[name]["arguments"]}
     made = {}
     for key, value in given.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What can go wrong: one class for each kind of error that the engine knows.
+"""The errors: one class for each kind that the engine knows.
 
 `code` is the kind's frozen word, the same in JSON, Lua and on the command line
 (docs/guide/command_line.md has the exit code of each). Where Python has a class of its own for the

@@ -31,7 +31,7 @@ def use(**options: Unpack[WorkbenchOptions]) -> None:
 
 
 def _workbench() -> Workbench:
-    """One a thread, since an engine does one thing at a time; none survives a fork."""
+    """One per thread, because an engine does one thing at a time; none survives a fork."""
     if getattr(_own, "process", None) != os.getpid():
         _own.workbench, _own.process = Workbench(**_options), os.getpid()
     return _own.workbench
@@ -65,7 +65,7 @@ def device_pool(devices: Sequence[Mapping[str, Any]]) -> ProcessPoolExecutor:
     if isinstance(devices, Mapping) or not devices:
         raise errors.UsageError("devices is a list with the options of each, at least one")
     for options in devices:
-        Workbench(**options).close()  # a wrong option is told here, not by a process that dies
+        Workbench(**options).close()  # report a wrong option here and not in a process that dies
     context = multiprocessing.get_context("spawn")
     queue = context.SimpleQueue()
     for options in devices:

@@ -38,8 +38,8 @@ except ImportError as fault:
         "pip install 'mcp>=2,<3', or the package with its extra: pip install '.[mcp]'"
     )
 
-POLL_S = 0.25  # between two looks at the log of a running job
-LOOK_S = 1.0  # a job can end without a word in the log
+POLL_S = 0.25  # seconds between two reads of a running job's log
+LOOK_S = 1.0  # a job can end without an event
 INSTRUCTIONS = (
     "Tools of one optimization session on attention kernels. Begin with `brief`; the prompt "
     "`optimize` says how a session is run well. Long calls answer done: false after wait_s "
@@ -50,7 +50,7 @@ INSTRUCTIONS = (
 
 
 class Service:
-    """What the handlers share. Handlers run on the event loop; engines on threads."""
+    """The state that handlers share. Handlers run on the event loop, engines on threads."""
 
     def __init__(self, options: argparse.Namespace):
         given = {key: getattr(options, key) for key in ENGINE_OPTIONS}
@@ -98,7 +98,8 @@ def running(answer: Answer) -> bool:
 
 
 class Progress:
-    """Tells a client what a job writes to the log: how many events since the call, and the last."""
+    """Reports to a client what a job logs: the number of events since the call, and the last
+    one."""
 
     def __init__(self, context: Any, folder: Path):
         self._context, self._log = context, folder / "events.jsonl"
@@ -132,7 +133,7 @@ class Progress:
 
 
 def server_of(service: Service) -> Server[Any]:
-    """The protocol's side: each handler hands on to the service."""
+    """The protocol's side: each handler passes its request to the service."""
 
     async def list_tools(_: Any, __: Any) -> types.ListToolsResult:
         tools = service.box.list_tools("mcp")
@@ -247,7 +248,7 @@ def number(text: str) -> float:
 
 
 def integer(text: str) -> int:
-    """Of 8.0, too, as everywhere in the workbench."""
+    """An integer, also from 8.0, as everywhere in the workbench."""
     value = number(text)
     if not value.is_integer():
         raise ValueError(text)
@@ -277,7 +278,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def first_fault(fault: BaseException) -> BaseException:
-    """What happened, out of the group that a task group makes of it."""
+    """The first exception in the group that a task group raises."""
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
     return fault

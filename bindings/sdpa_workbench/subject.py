@@ -36,8 +36,8 @@ SOCKET_FD = 3
 MAX_MESSAGE_BYTES = 64 << 10
 MAX_FDS = 8
 MAX_TRACEBACK_CHARS = 12_000
-SETTLED_FRAC = 0.005  # two successive blocks agree within this share
-# Settling is given up after so many times the wanted time, or so much more if that is less.
+SETTLED_FRAC = 0.005  # largest relative difference of two successive blocks
+# Settling ends after this multiple of the wanted time, or this much more if that is less.
 SETTLE_MAX_FACTOR, SETTLE_MOST_EXTRA_US = 10, 500_000
 SETTLE_LONGEST_BLOCK_US = 100_000
 SWEEP_BYTES = 64 << 20
@@ -95,7 +95,7 @@ class CacheFlusher:
 
 
 class Stage:
-    """The tensors of one problem and placement, kept from turn to turn."""
+    """The tensors of one problem and placement, kept between turns."""
 
     def __init__(self, tensors, problem, key, values):
         self.tensors, self.problem, self.key, self.values = tensors, problem, key, values
@@ -105,7 +105,7 @@ class Stage:
 
 
 class Subject:
-    shows_unasked = True  # what a block left, right after it
+    shows_unasked = True  # the result of a block, right after it
     outputs_in_place = True  # out and lse are the supervisor's memory themselves
 
     def __init__(self, channel):
@@ -157,7 +157,7 @@ class Subject:
             except NotImplementedError:
                 if not want_lse:
                     raise
-                want_lse = False  # it gives no log-sum-exp; perhaps it gives the output
+                want_lse = False  # it gives no log-sum-exp; it may still give the output
                 values.pop("lse")
                 begin = time.perf_counter_ns()
                 result = self.call(problem, values)()
@@ -229,7 +229,7 @@ class Subject:
         return {"block_ns": block_ns, "lse": "lse" in self.stage.values, **self.place_of_result()}
 
     def drop_lse(self):
-        """It may give no log-sum-exp, and the output all the same; whether there was one."""
+        """Drops lse and returns whether there was one: the subject may still give the output."""
         return self.stage.values.pop("lse", None) is not None
 
     def first_call(self):
@@ -241,8 +241,8 @@ class Subject:
             self.call(self.stage.problem, self.stage.values)()
 
     def place_of_result(self):
-        """Where a result lies that is not in `out`; one that the supervisor cannot follow, or may
-        not read, is copied there, while its clock runs."""
+        """The address of a result that is not in `out`. A result that the supervisor cannot follow
+        or read is copied to `out` while its clock runs."""
         if self.result is None:
             return {}
         self.check_result(self.result)
@@ -253,24 +253,24 @@ class Subject:
         return {"copied": True}
 
     def copy(self, _message, _fds):
-        """On a GPU whose judge lends no memory."""
+        """Copies the result, on a GPU whose judge lends no memory."""
         return {}
 
     def profile(self, _message, _fds):
-        """What one call launches on a device; nothing is judged here and nothing timed."""
+        """What one call launches on a device; the call is neither judged nor timed."""
         return {"reason": "a call on the CPU launches no kernels on a device"}
 
     # What they share.
 
     def finish(self):
-        """Waits until what was called is done; calls on a CPU return so."""
+        """Waits until the called work is done; calls on a CPU are done when they return."""
 
     def handed_inputs(self, problem):
-        """Those that come as memory files, before the outputs."""
+        """The inputs that come as memory files, before the outputs."""
         return problem.inputs
 
     def values_of(self, _problem, _message, shared):
-        """The tensors of a call, by name; those of its own are copies."""
+        """The tensors of a call, by name; a call's own tensors are copies."""
         in_place = ("out", "lse") if self.outputs_in_place else ()
         return {
             name: tensor if name in in_place else self.tensors.private(tensor)
@@ -297,7 +297,8 @@ class Subject:
         return lambda: function(q, k, v, causal=causal, scale=scale, mask=mask, out=out, lse=lse)
 
     def check_result(self, result):
-        """A type of its own could do the work when it is looked at, outside the clock."""
+        """Checks the result's type: a custom type could do its work when it is read, outside the
+        clock."""
         if result is not None and type(result) is not self.tensors.kind:
             raise TypeError(
                 f"it returned {type(result).__name__}, not exactly {self.tensors.kind.__name__}: "
@@ -331,7 +332,7 @@ class Subject:
             self.call(problem, values)()
 
     def poison(self, seed, name="out"):
-        """A result that an earlier call left there must not pass for this one's."""
+        """Poisons the outputs, so that an earlier call's result cannot pass for this one's."""
         address, size = self.tensors.address(self.stage.values[name])
         tile = random.Random(seed).randbytes(min(size, 64 << 10))
         for offset in range(0, size, len(tile) or 1):
@@ -339,7 +340,8 @@ class Subject:
         self.result = None
 
     def show(self):
-        """What is due behind the clock: on a CPU nothing, its supervisor has read already."""
+        """Work due after the clock stops: on a CPU nothing, because its supervisor has already
+        read."""
 
     @staticmethod
     def versions():
@@ -361,7 +363,7 @@ class Subject:
             answer = self.answer(message, fds)
             self.reply(message, answer)
             if message.get("stop"):
-                # The supervisor's clock runs until this process stands still, so nothing is left
+                # The supervisor's clock runs until this process is stopped, so no work is left
                 # for later.
                 signal.raise_signal(signal.SIGSTOP)
             # What the judge copies by itself it copies first, and then asks.
@@ -369,7 +371,8 @@ class Subject:
                 self.reply(message, self.answer({"op": "show"}, []))
 
     def answer(self, message, fds):
-        """Every fault of the candidate becomes an answer, whatever it derives from."""
+        """Answers a message; every exception of the candidate becomes an answer, whatever its
+        base."""
         try:
             if message["op"] == "show":
                 self.show()
@@ -411,7 +414,7 @@ def failure(op, fault):
 
 
 def time_calls(call, block_us):
-    """Calls for at least so long; the mean time of one in us."""
+    """Calls for at least the given time; the mean time of one in us."""
     begin = time.perf_counter_ns()
     calls, spent_us = 0, 0.0
     while calls == 0 or spent_us < block_us:

@@ -19,20 +19,20 @@ import sdpa_wb_subject as loop
 
 gpu_tensors = loop.beside("subject_gpu_tensors")
 
-GRAPH_US = 200.0  # one launch of a settling graph lasts about so long
-LEAST_CALL_US = 0.2  # an empty call: its graph must not grow without end
+GRAPH_US = 200.0  # approximate duration of one launch of a settling graph
+LEAST_CALL_US = 0.2  # bounds the graph of an empty call
 MOST_GRAPH_CALLS = 1_000
 MOST_GRAPHS = 8
 SETTLE_SAMPLES = 4_000
 FIRST_CALLS = 3
 EMPTY_PAIRS = 51
-CALLS_BEFORE_PROFILE = 2  # what they compile, choose and cache is done only once
+CALLS_BEFORE_PROFILE = 2  # first calls may compile, choose and cache
 POISON_TILE_BYTES = 64 << 10
 HELD_SAMPLES = 16  # queued while the delay holds the stream
 HELD_CYCLES_FIRST = 240_000
 # About 60 us a launch and 2 us a call in it: longer than queueing them takes.
 HELD_CYCLES_EACH, HELD_CYCLES_CALL = 120_000, 4_000
-HELD_CYCLES_LINK = 80_000  # of a chain: two launches
+HELD_CYCLES_LINK = 80_000  # launches of a chain
 
 
 class GpuSubject(loop.Subject):
@@ -56,7 +56,7 @@ class GpuSubject(loop.Subject):
     # Messages
 
     def ping(self, message, fds):
-        """Its context is its supervisor's wish, and nothing of a candidate is there yet."""
+        """The supervisor asks for a context before any candidate's code is loaded."""
         if self.stream is None:
             self.take_device()
         return super().ping(message, fds)
@@ -72,7 +72,7 @@ class GpuSubject(loop.Subject):
         self.borrow(message, fds)
         try:
             answer = super().run(message, fds)
-            self.finish()  # the judge copies what stands there when it has heard of the answer
+            self.finish()  # the judge copies these bytes after it gets the answer
         finally:
             self.give_back()
         return answer
@@ -155,7 +155,7 @@ class GpuSubject(loop.Subject):
         return {"block_ns": max(round(block_us * 1e3), 1)}
 
     def copy(self, _message, _fds):
-        """So that the supervisor learns what it takes."""
+        """Copies the result so that the supervisor learns how long that takes."""
         self.copy_out()
         return {}
 
@@ -198,7 +198,7 @@ class GpuSubject(loop.Subject):
         return []
 
     def borrow(self, message, fds):
-        """Maps what the judge lends, if it does."""
+        """Maps the judge's memory if it lends some."""
         parts = message.get("lent")
         if parts is not None:
             names = [name for name in ("out", "lse", "snap") if name in parts]
@@ -221,7 +221,7 @@ class GpuSubject(loop.Subject):
         return {name: self.tensors.lent(problem, name, self.lent[name]) for name in outputs}
 
     def copy_out(self):
-        """Before "done", where the judge lends no memory."""
+        """Copies the output before "done", if the judge lends no memory."""
         result = self.stage.values["out"] if self.result is None else self.result
         self.tensors.copy(self.shared["out"], result)
         self.finish()
@@ -272,7 +272,7 @@ class GpuSubject(loop.Subject):
         return self.torch.frombuffer(tile, dtype=self.torch.uint8).to(self.device)
 
     def storage(self, tensor):
-        """All of it, as bytes."""
+        """The tensor's whole storage, as bytes."""
         flat = self.torch.empty(0, dtype=self.torch.uint8, device=self.device)
         return flat.set_(tensor.untyped_storage())
 
@@ -339,7 +339,7 @@ class GpuSubject(loop.Subject):
         return 1e3 * events[0].elapsed_time(events[samples])
 
     def queue_graph(self, graph, samples, calls=1, started=None):
-        """Without a graph: events with nothing between them."""
+        """Records events with nothing between them, without a graph."""
         events = self.events(samples + 1)
         held = min(samples, HELD_SAMPLES)
         each = HELD_CYCLES_EACH + calls * HELD_CYCLES_CALL
@@ -417,7 +417,7 @@ class GpuSubject(loop.Subject):
 
     @staticmethod
     def begin(event, started):
-        """Tells the supervisor as soon as the device has got past the delay."""
+        """Tells the supervisor as soon as the device has passed the delay."""
         if started is None:
             return
         while not event.query():
@@ -425,7 +425,8 @@ class GpuSubject(loop.Subject):
         started()
 
     def flush(self):
-        """As worker/cuda/cache_flush.hpp: written, other memory read, persisting lines back."""
+        """As worker/cuda/cache_flush.hpp: writes memory, reads other memory, resets persisting
+        lines."""
         if self.flush_memory is None:
             l2_bytes = self.torch.cuda.get_device_properties(self.device).L2_cache_size
             self.flush_memory = self.torch.zeros(

@@ -16,7 +16,7 @@ class GpuTensors(loop.subject_tensors.TorchTensors):
         self.device = device
 
     def private(self, shared):
-        """On the device, in the strides that it has; what lies there already is not copied."""
+        """The tensor on the device with its strides; a tensor already there is not copied."""
         return shared.to(self.device)
 
     def empty(self, problem, name):
@@ -25,7 +25,7 @@ class GpuTensors(loop.subject_tensors.TorchTensors):
         return tensor.transpose(1, 2) if problem.swapped_of(name) else tensor
 
     def lent(self, problem, name, memory):
-        """A view of memory of the judge's. The array interface knows no bf16: bytes first."""
+        """A view of the judge's memory. The array interface has no bf16, so bytes come first."""
         dtype = self.dtypes[problem.dtype_of(name)]
         shape = problem.memory_shape(name)
         size = math.prod(shape) * dtype.itemsize
@@ -35,7 +35,7 @@ class GpuTensors(loop.subject_tensors.TorchTensors):
 
 
 class Bytes:
-    """What `torch.as_tensor` takes for memory of a device."""
+    """Device memory as `torch.as_tensor` accepts it."""
 
     def __init__(self, address, size):
         self.__cuda_array_interface__ = {
@@ -110,7 +110,8 @@ class FillKernel:
         self.check(driver.cuModuleGetFunction(ctypes.byref(self.function), module, name.encode()))
 
     def queue(self, launch, tensor, stream, seed=None):
-        """`seed`: its place in the parameter, and the one to take instead of what stands there."""
+        """Queues the fill. `seed`: the seed's offset in the parameter and the seed to use
+        instead."""
         parameter = bytearray(base64.b64decode(launch["params_base64"]))
         parameter[:8] = tensor.data_ptr().to_bytes(8, sys.byteorder)
         if seed is not None:

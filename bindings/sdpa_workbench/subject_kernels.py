@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 
-MOST_LAUNCHES = 32  # told one by one: an answer must fit into one message
+MOST_LAUNCHES = 32  # listed one by one: an answer must fit into one message
 MOST_NAME_CHARS = 300
 TRIES = 2  # CUPTI starts with the first range that it looks at, and may come too late for it
 
@@ -68,6 +68,6 @@ def told(kernels):
 
 
 def size_of(event, name):
-    """As ncu prints it: "(32, 8, 1)"."""
+    """A size as ncu prints it: "(32, 8, 1)"."""
     sizes = event.get("args", {}).get(name, [])
     return "(" + ", ".join(str(size) for size in sizes[:3]) + ")"

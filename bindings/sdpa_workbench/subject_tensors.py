@@ -13,7 +13,7 @@ MOST_RESULT_SPREAD = 16
 
 
 def place_of(address, shape, strides, out_shape):
-    """What the supervisor is told of a result; None where it could not follow."""
+    """The supervisor's description of a result; None if it could not follow it."""
     if tuple(shape) != tuple(out_shape) or not address or min(strides) < 0:
         return None
     last = sum((count - 1) * stride for count, stride in zip(shape, strides, strict=True))
@@ -103,7 +103,7 @@ class TorchTensors:
         target.copy_(source)
 
     def placed(self, problem, name, tensor, inner, middle, outer, shift):
-        """The same elements in a view of a larger tensor that holds NaN (a bool one: true)."""
+        """The same elements in a view of a larger tensor filled with NaN (true for a bool one)."""
         shape = problem.memory_shape(name)
         strides = problem.view_strides(name, inner, middle, outer)
         size = shift + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + 1
@@ -119,7 +119,7 @@ class TorchTensors:
         )
 
     def turn_around(self, tensor):
-        """Other values of the same kind."""
+        """Replaces the values by others of the same kind."""
         tensor.copy_(tensor.flip(-1))
 
     @contextlib.contextmanager

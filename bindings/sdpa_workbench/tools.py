@@ -36,10 +36,10 @@ __all__ = ["Toolbox", "call", "list_tools"]
 Answer = dict[str, Any]
 
 MOST_ARGUMENT_BYTES = 8 << 20
-SLICE_S = 0.05  # between two looks at a job
-LOOK_S = 1.0  # a job can end without a word in the log
-SHORT_S = 1.0  # how long the lock is waited for
-BEGIN_S = 60.0  # a job that has not begun by then is left alone: get_job tells the rest
+SLICE_S = 0.05  # seconds between two checks of a job
+LOOK_S = 1.0  # a job can end without an event
+SHORT_S = 1.0  # seconds to wait for the lock
+BEGIN_S = 60.0  # seconds to wait for a job's start; get_job tells the rest
 ITERATION = re.compile(r"i[0-9]{1,9}")
 
 
@@ -98,7 +98,7 @@ class Toolbox:
             return _tool_results.failed("internal", words, self.max_bytes)
 
     def close(self) -> None:
-        """Ends its engine. Jobs go on."""
+        """Ends the engine. Jobs continue."""
         self._bench.close()
 
     def __enter__(self) -> Toolbox:
@@ -144,7 +144,7 @@ class Toolbox:
         if name == "read_ref":
             return self._read_ref(given)
         if schemas.is_long(name) and (name != "diagnose" or given.get("measure")):
-            if self._is_only_read():  # no job for it: refused in the engine's words
+            if self._is_only_read():  # refused with the engine's message, without a job
                 return self._write(name, given, request)
             return self._long(name, given, request, wait_s)
         if name == "cancel_job" or (schemas.mutates(name) and not schemas.is_long(name)):
@@ -154,18 +154,18 @@ class Toolbox:
         return self._told(name, answer)
 
     def _is_only_read(self) -> bool:
-        """An archive, or a folder whose log is packed."""
+        """Whether the session can only be read: an archive, or a folder whose log is packed."""
         return not (self.folder / "events.jsonl").exists() and _core.is_session(self.folder)
 
     def _told(self, verb: str, answer: Mapping[str, Any]) -> Answer:
-        """A verb's answer without the copies that are for people."""
+        """A verb's answer without the copies for people."""
         fields = schemas.verbs()[verb]["result"]
         copies = [f for f, meaning in fields.items() if meaning.endswith("the same for people")]
         kept = {key: value for key, value in answer.items() if key not in copies}
         return _tool_results.succeeded(kept, self.folder, self.max_bytes)
 
     def _read_ref(self, given: Answer) -> Answer:
-        """A piece that fits, so that it never is cut twice."""
+        """A piece that fits, so that it is never cut again."""
         limit = min(given.get("limit", 3000), self.max_bytes)
         while True:
             piece = self._bench.call("read_ref", given | {"limit": limit}, session=self.folder)
@@ -174,7 +174,7 @@ class Toolbox:
             limit = limit * 2 // 3
 
     def _write(self, name: str, given: Answer, request: str | None) -> Answer:
-        """A short call that writes: by an engine of its own, which lets the lock go again."""
+        """A short call that writes, by a separate engine that releases the lock."""
         with self._writes:
             before = self._before(name, given, request)
             if before is not None:
@@ -185,7 +185,7 @@ class Toolbox:
                     with self._bench.another() as bench:
                         answer = bench.call(name, given, session=self.folder, request_id=request)
                     return self._told(name, answer)
-                except errors.LockedError:  # by a job, or for a moment by somebody's short call
+                except errors.LockedError:  # by a job, or briefly by another process's short call
                     if time.monotonic() > until:
                         if (facts := self._look())["state"] == "running":
                             raise _beside(facts) from None
@@ -193,7 +193,7 @@ class Toolbox:
                 time.sleep(SLICE_S)
 
     def _before(self, name: str, given: Answer, request: str | None) -> Answer | None:
-        """What a repeated call is answered, without the lock."""
+        """The answer to a repeated call, without the lock."""
         call = self._look(request)["call"] if request else None
         if not call:
             return None
@@ -214,7 +214,7 @@ class Toolbox:
         return None
 
     def _look(self, request: str | None = None, job: str | None = None) -> Answer:
-        """The session's job now; with a request_id that call, null where the log has none."""
+        """The session's job now; with a request_id that call, null if the log has none."""
         asked = {k: v for k, v in (("request_id", request), ("job", job)) if v is not None}
         try:
             return self._bench.call("get_job", asked, session=self.folder)
@@ -238,7 +238,7 @@ class Toolbox:
         return self._wait(request, wait_s)
 
     def _refuse_beside_a_job(self) -> None:
-        """One job at a time. Raises LockedError; a short call of somebody's is waited for."""
+        """Refuses a second job. Raises LockedError; waits for another process's short call."""
         until = time.monotonic() + SHORT_S
         while (facts := self._look())["state"] == "running":
             if time.monotonic() > until:
@@ -246,7 +246,8 @@ class Toolbox:
             time.sleep(SLICE_S)
 
     def _begin(self, name: str, given: Answer, request: str) -> Answer | None:
-        """Starts the job and waits until its call is in the log; its error where it never was."""
+        """Starts the job and waits until its call is in the log; returns its error if it never
+        was."""
         job = _tool_jobs.start(self.folder, self._bench._options, name, given, request)
         self._jobs = {key: old for key, old in self._jobs.items() if not old.ended()}
         self._jobs[request] = job
@@ -262,7 +263,7 @@ class Toolbox:
         return None
 
     def _until(self, look: Callable[[], Answer], wait_s: float) -> Answer:
-        """Looks until the job is done or the time is up, and again only where something moved."""
+        """Checks until the job is done or the time is up, again only after a change."""
         log = self.folder / "events.jsonl"
         until = time.monotonic() + wait_s
         while True:

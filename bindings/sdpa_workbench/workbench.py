@@ -28,7 +28,7 @@ PathName = str | os.PathLike[str]
 
 
 def checked_path(value: PathName, what: str) -> Path:
-    """A path that the system can take. Raises UsageError for anything else."""
+    """A path that the system accepts. Raises UsageError for anything else."""
     if not isinstance(value, (str, os.PathLike)):
         raise errors.UsageError(f"{what} must be a path, not {type(value).__name__}")
     text = os.fspath(value)
@@ -157,8 +157,8 @@ class Workbench(FolderVerbs, AnywhereVerbs, AloneVerbs):
         self._here()._engine.start()
 
     def _here(self) -> Workbench:
-        """This one; in a process that was forked since, another with its options, kept for the
-        next call."""
+        """This workbench; in a process forked since, another with its options, kept for the next
+        call."""
         if self._process == process():
             return self
         heir = self._heir

@@ -20,7 +20,7 @@ namespace {
 
 /// How long requests in flight get after a stop before the children that hold them up are ended.
 constexpr auto k_stop_grace = std::chrono::seconds(3);
-/// Nobody may be listening; the latest news are the ones that matter.
+/// The caller might never read news, so only the latest are kept.
 constexpr std::size_t k_max_news = 1000;
 
 std::string next_name() {
@@ -28,7 +28,7 @@ std::string next_name() {
   return fmt::format("wb-engine-{}", ++count % 10'000);  // the system keeps 15 characters
 }
 
-/// Signals are Python's: its main thread looks after them.
+/// Blocks signals in this thread, because Python's main thread handles them.
 void block_signals() {
   sigset_t all;
   sigfillset(&all);
@@ -183,7 +183,7 @@ Result<Json> EngineThread::answer_to(std::optional<engine::Engine>& engine, cons
     return Error{ErrorCode::internal, "run", "the verb", std::move(cause),
                  "this is a fault of the workbench: please report it"};
   };
-  // Signals, umask and working folder are the program's: what is in the way is told, not changed.
+  // Signals, umask and working folder belong to the program: obstacles are reported, not changed.
   fill_standard_descriptors();
   if (const auto fit = check_inherited(); !fit) return fit.error();
   try {
@@ -222,7 +222,7 @@ void EngineThread::serve() {
     Result<Json> answer = answer_to(engine, task);
     const fs::path session =
         engine && engine->session() != nullptr ? engine->session()->folder() : fs::path();
-    // Without a session it keeps nothing that the next one, of another session, should see.
+    // Without a session the engine must not keep state that the next session could see.
     if (session.empty() && !answer) engine.reset();
     lock.lock();
     m_session = session;

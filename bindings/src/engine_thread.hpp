@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// EngineThread: one engine and the thread it lives on, for Python. Knows nothing of Python: a
-// caller posts a task and waits in slices, so that it can look after signals and progress in
-// between.
+// EngineThread: one engine and its thread, for Python, but without use of Python: a caller posts a
+// task and waits in slices, so that it can handle signals and progress in between.
 #pragma once
 
 #include <atomic>
@@ -20,8 +19,8 @@
 
 namespace wb::python {
 
-/// The engine is made, used and destroyed on its own thread: workers are told to die with the
-/// thread that started them, and that may be no thread of Python's.
+/// The engine is made, used and destroyed on its own thread: workers die with the thread that
+/// started them, which must not be a Python thread.
 class EngineThread {
  public:
   using Task = std::function<Result<Json>(engine::Engine&)>;
@@ -37,14 +36,14 @@ class EngineThread {
   /// Waits for the end of the posted task, for news, a question or for `patience`; true at the end.
   /// News since the last call are added to `news`: maps with `kind` "progress" or "milestone".
   bool wait(std::chrono::milliseconds patience, std::vector<Json>& news);
-  /// What the engine asks the program, which it waits for until reply(); once.
+  /// The engine's question to the program, once; the engine waits until reply().
   std::optional<Json> take_question();
   void reply(Result<Json> answer);
-  /// The answer of the task that ended; once, and the engine is free for the next.
+  /// The answer of the ended task, once; then the engine is free for the next task.
   Result<Json> take_answer();
 
-  /// Stops the task that runs, if one does: what is in flight is closed as abandoned, the session
-  /// paused and its lock released. The task then answers `canceled`.
+  /// Stops a running task: its iteration is closed as abandoned, the session is paused and its lock
+  /// released. The task then answers `canceled`.
   void request_stop();
   /// The folder of the session that the engine held when its last task ended; empty: none.
   [[nodiscard]] fs::path held_session() const;
@@ -75,7 +74,7 @@ class EngineThread {
   std::optional<Result<Json>> m_reply;
   fs::path m_session;
   std::optional<std::chrono::steady_clock::time_point> m_hurry_at;
-  std::thread m_thread;  // last: it uses all of the above
+  std::thread m_thread;  // last member: it uses all others
 };
 
 }  // namespace wb::python

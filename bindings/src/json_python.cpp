@@ -11,7 +11,7 @@ namespace {
 constexpr int k_max_depth = 32;
 constexpr std::size_t k_max_bytes = 16u << 20;
 
-/// Walks a Python value; what it has read so far counts against the limits.
+/// Walks a Python value and counts what it has read against the limits.
 class Reader {
  public:
   explicit Reader(std::string what) : m_what(std::move(what)) {}
@@ -68,7 +68,7 @@ class Reader {
 
   Result<Json> read_list(py::handle value, const std::string& where, int depth) {
     Json list = Json::array();
-    // Indexed: what a path object's code does to the list meanwhile must not lead astray.
+    // Indexed access, because a path object's code may change the list meanwhile.
     const auto items = py::reinterpret_steal<py::object>(PySequence_Tuple(value.ptr()));
     if (!items) throw py::error_already_set();
     for (const py::handle item : py::reinterpret_borrow<py::tuple>(items)) {

@@ -45,8 +45,8 @@ cli::GlobalOptions make_options(const fs::path& programs, const py::kwargs& give
   return options;
 }
 
-/// Sets Python's error in every interpreter but the first: pybind11's tables and our engines are
-/// one a process.
+/// Sets Python's error in every interpreter but the first: pybind11's tables and our engines exist
+/// once per process.
 bool is_main_interpreter() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return true;
   PyErr_SetString(PyExc_ImportError,
@@ -57,8 +57,8 @@ bool is_main_interpreter() {
 
 }  // namespace
 
-// The macro below writes the function that Python calls. It makes pybind11's tables before all
-// else, which the first interpreter to come would own, so it is called by one that looks before.
+// The macro below defines the function that Python calls. It first makes pybind11's tables, which
+// the first interpreter to call would own, so a checking function calls it.
 #define PyInit__core make_core  // NOLINT(bugprone-reserved-identifier)
 PYBIND11_MODULE(_core, module) {
   if (!is_main_interpreter()) throw py::error_already_set();

@@ -19,15 +19,15 @@ using engine::Engine;
 
 namespace {
 
-/// How often a waiting caller looks for Ctrl-C.
+/// Interval at which a waiting caller checks for Ctrl-C.
 constexpr auto k_slice = std::chrono::milliseconds(50);
 
 std::set<PyEngine*>& live_engines() {
-  static std::set<PyEngine*> engines;  // under the GIL; what is left at exit is closed there
+  static std::set<PyEngine*> engines;  // under the GIL; open engines are closed at exit
   return engines;
 }
 
-/// An engine works for the session that it holds and no other.
+/// Refuses a call for another session than the one that the engine holds.
 std::optional<Error> other_session(const Engine& engine, const fs::path& asked) {
   if (engine.session() == nullptr || asked.empty()) return std::nullopt;
   std::error_code error;
@@ -52,7 +52,7 @@ PyEngine::~PyEngine() {
 
 void PyEngine::close() {
   if (is_forked()) {
-    // The thread is the parent's, and so is all that it holds. Never destroyed.
+    // The thread and all that it holds belong to the parent, so they are never destroyed.
     if (m_thread) (void)new std::shared_ptr<EngineThread>(std::exchange(m_thread, nullptr));
     return;
   }
@@ -159,7 +159,7 @@ void PyEngine::close_all() {
   }
 }
 
-/// A callback runs in the middle of a call of its own thread, which would wait for itself.
+/// Refuses a call from a callback, whose thread is inside a call and would wait for itself.
 void PyEngine::refuse_callbacks() const {
   if (m_waiting != std::this_thread::get_id()) return;
   raise(Error{ErrorCode::usage, "use", "the engine",
@@ -209,7 +209,7 @@ py::object PyEngine::run(const EngineThread::Task& task, const py::object& progr
       for (const Json& item : news) {
         if (!progress.is_none()) progress(python_from_json(item));
       }
-      if (is_forked()) break;  // by a callback, and this is the child: no answer will come
+      if (is_forked()) break;  // a callback forked and this is the child: no answer will come
       if (auto question = thread->take_question()) {
         Result<Json> reply = answer_of(program, *question);
         if (is_forked()) break;

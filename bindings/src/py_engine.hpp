@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The class Engine of sdpa_workbench._core. Every wait is without the GIL; what Python must do
-// (signals, progress, exceptions) happens in the caller's thread.
+// The class Engine of sdpa_workbench._core. It waits without the GIL; Python's part (signals,
+// progress, exceptions) runs in the caller's thread.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -15,11 +15,11 @@
 
 namespace wb::python {
 
-/// An engine on a thread of its own, for the process that made it. Its methods need the GIL and
-/// raise what sdpa_workbench.errors has; those that run something, and close(), are refused from a
-/// callback of a call that runs. Ctrl-C or an exception of a callback stops the call and is raised
-/// when that has ended. `progress`: None or called with each event; `program`: None or what answers
-/// the engine's questions (search/program.hpp).
+/// An engine on its own thread, for the process that made it. Its methods need the GIL and raise
+/// errors of sdpa_workbench.errors; a callback of a running call cannot call close() or methods
+/// that run something. Ctrl-C or an exception of a callback stops the call and is raised when the
+/// call has ended. `progress`: None or called with each event; `program`: None or called with the
+/// engine's questions (search/program.hpp).
 class PyEngine {
  public:
   explicit PyEngine(cli::GlobalOptions options);
@@ -27,12 +27,12 @@ class PyEngine {
   PyEngine(const PyEngine&) = delete;
   PyEngine& operator=(const PyEngine&) = delete;
 
-  /// Stops what runs and waits until nobody uses the engine any more.
+  /// Stops the running call and waits until no caller uses the engine.
   void close();
-  /// The same for all that live, at exit.
+  /// Closes all open engines, at exit.
   static void close_all();
 
-  /// Makes the engine, else made by the first call: wrong options are refused here.
+  /// Makes the engine, which the first call would make otherwise, and refuses wrong options.
   void start();
   pybind11::object call(const std::string& verb, const pybind11::object& args,
                         const fs::path& session, const std::optional<std::string>& request_id,
@@ -53,11 +53,11 @@ class PyEngine {
   pybind11::object replaying();
 
   void stop() const;
-  /// The folder of the session that it holds.
+  /// The folder of the session that the engine holds.
   [[nodiscard]] std::optional<fs::path> session() const;
 
  private:
-  /// The process is a fork of the one that made it: there its thread does not run.
+  /// Whether the process is a fork of the one that made the engine, without its thread.
   [[nodiscard]] bool is_forked() const;
   void refuse_callbacks() const;
   std::shared_ptr<EngineThread> usable() const;

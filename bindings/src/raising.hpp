@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Errors of the engine as the exceptions of sdpa_workbench.errors, and a Python program as the one
-// that the engine asks. All of it needs the GIL.
+// Converts the engine's errors to the exceptions of sdpa_workbench.errors and asks a Python program
+// the engine's questions. All functions need the GIL.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -20,8 +20,8 @@ T value_or_raise(Result<T> result) {
   return *std::move(result);
 }
 
-/// What the program says to a question of the engine: a dict, or {error: {…}}. What else it raises
-/// passes through. Errors: usage (there is no program), and those that it says.
+/// The program's answer to a question of the engine: a dict, or {error: {…}}. Its other exceptions
+/// pass through. Errors: usage (there is no program), and those in the answer.
 Result<Json> answer_of(const pybind11::object& program, const Json& question);
 
 }  // namespace wb::python

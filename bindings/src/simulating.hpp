@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// simulate_recording: a strategy on a recorded space (search/simulation.hpp), for Python. Knows
-// nothing of Python.
+// simulate_recording: a strategy on a recorded space (search/simulation.hpp), for Python, but
+// without use of Python.
 #pragma once
 
 #include "core/files.hpp"

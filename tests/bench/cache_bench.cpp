@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a build costs that the artifact cache already holds. Prints the median of 200 hits with its
-// limit; the exit status is 1 when it is exceeded.
+// Time of a build that the artifact cache already holds. Prints the median of 200 hits with its
+// limit; the exit status is 1 if it is exceeded.
 #include <fmt/format.h>
 
 #include <algorithm>

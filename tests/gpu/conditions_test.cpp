@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a real NVML says about the device, and what a reading costs. A figure that it does not give
-// is told and is no failure: that is what hosts differ in.
+// What a real NVML reports about the device, and the time of a reading. A missing figure is printed
+// and is not a failure, because hosts differ.
 #include <chrono>
 #include <cstdlib>
 
@@ -20,7 +20,7 @@ GpuMonitor monitor_of(const ContextPtr& gpu) {
   REQUIRE(uuid.ok());
   return {k_nvml_library,
           *uuid,
-          {[](std::int64_t pid) { return worker::is_of_a_worker(static_cast<pid_t>(pid)); },
+          {[](std::int64_t pid) { return worker::belongs_to_worker(static_cast<pid_t>(pid)); },
            [] { return 1; }}};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hot medians as the worker takes them, and beside them what CUPTI saw of the very same replays.
-// For truth_test.cpp.
+// Hot medians as the worker takes them, beside CUPTI's record of the same replays. For
+// truth_test.cpp.
 #pragma once
 
 #include <memory>

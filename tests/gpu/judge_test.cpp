@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The GPU judge says what the CPU judge says, on right and on wrong outputs of random problems.
+// The GPU judge agrees with the CPU judge on right and wrong outputs of random problems.
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The only file of the tests that includes headers of CUDA: CMake leaves it out where there are
-// none.
+// The only file of the tests that includes CUDA headers: CMake leaves it out if there are none.
 #include "gpu/kernel_trace.hpp"
 
 #include <cupti.h>

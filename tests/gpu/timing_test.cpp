@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The stopwatch on a GPU, held to delays of known length by the device's own clock.
+// The stopwatch on a GPU, compared with delays of known length by the device's own clock.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A Clock that stands still until the test moves it, or somebody sleeps by it. Both its times move
-// together. Threads may ask it while one moves it.
+// A Clock that is constant until the test moves it or a thread sleeps by it. Both its times move
+// together. Threads may read it while one moves it.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a fake NVML (fake_nvml.cpp, a shared library) is to answer. A test gets the script of the
-// library that it names to the code under test, and changes it as it likes.
+// The answers of a fake NVML (fake_nvml.cpp, a shared library). A test gets the script of the
+// library that it passes to the code under test, and can change it.
 #pragma once
 
 #include <dlfcn.h>

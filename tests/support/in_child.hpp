@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs a piece of a test in a forked process: for what would spoil the test process itself (limits,
-// name spaces, closed stdio) and for locks that must be held by somebody else.
+// Runs a piece of a test in a forked process: for changes that would spoil the test process
+// (limits, name spaces, closed stdio) and for locks that another process must hold.
 #pragma once
 
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What must hold of memory that the judge lends: on a GPU (tests/gpu), and on the CPU with a driver
-// that plays one (tests/unit/worker). One process is both sides here.
+// Checks of memory that the judge lends: on a GPU (tests/gpu), and on the CPU with a driver that
+// plays one (tests/unit/worker). One process is both sides.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where tests find the project's files and what the build made. Only places.cpp is compiled with
-// the paths, so that a compiler cache serves another checkout with all the rest.
+// Paths of the project's files and of the build's products. Only places.cpp is compiled with the
+// paths, so that a compiler cache serves another checkout with all other objects.
 #pragma once
 
 #include <filesystem>

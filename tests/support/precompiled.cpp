@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: MIT
-// Nothing: a target needs a source to precompile headers for the others.
+// Empty: a target needs a source to precompile headers for the others.

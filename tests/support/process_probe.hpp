@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What tests of child processes ask of the system: a shell to run, and whether a pid still lives.
+// What tests of child processes need from the system: a shell to run, and whether a pid still
+// lives.
 #pragma once
 
 #include <sys/types.h>

@@ -25,7 +25,7 @@ std::string text_of(const Json& figures, const char* key) {
   return found != figures.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Labels of the problems that a finding speaks of; empty: of the subject as it is everywhere.
+/// Labels of the problems that a finding is about; empty: the subject in general.
 std::vector<std::string> problems_of(const Finding& finding) {
   if (!finding.problem.empty()) return {finding.problem};
   std::vector<std::string> labels;
@@ -38,11 +38,11 @@ std::vector<std::string> problems_of(const Finding& finding) {
   return labels;
 }
 
-bool fits(const CauseRule& rule, const Patient& patient, const Finding& finding) {
+bool fits(const CauseRule& rule, const Target& target, const Finding& finding) {
   if (finding.analysis != rule.analysis) return false;
-  if (!rule.plans.empty() && !is_among(rule.plans, patient.plan)) return false;
+  if (!rule.plans.empty() && !is_among(rule.plans, target.plan)) return false;
   const std::string subject = text_of(finding.figures, "subject");
-  const bool is_other = !subject.empty() && subject != patient.subject;
+  const bool is_other = !subject.empty() && subject != target.subject;
   if (is_other != (rule.about == catalogue::RuleAbout::others)) return false;
   return std::all_of(rule.when.begin(), rule.when.end(),
                      [&](const catalogue::FigurePredicate& predicate) {
@@ -58,11 +58,12 @@ std::string figures_of(const CauseRule& rule, const Finding& finding) {
   return words;
 }
 
-/// What was said of one problem: the strongest on each side.
-struct Said {
+/// The evidence on one problem: the strongest on each side.
+struct EvidenceBalance {
   std::optional<RuleStrength> supported, refuted;
   [[nodiscard]] HypothesisState state() const {
-    if (supported == refuted) return HypothesisState::undecided;  // nothing, or one against one
+    if (supported == refuted)
+      return HypothesisState::undecided;  // none, or equal strength on both sides
     if (!supported) return HypothesisState::refuted;
     if (!refuted) return HypothesisState::supported;
     return *supported == RuleStrength::strong ? HypothesisState::supported
@@ -75,58 +76,59 @@ struct Said {
     std::optional<RuleStrength>& side = supports ? supported : refuted;
     if (!side || strength == RuleStrength::strong) side = strength;
   }
-  void add(const Said& other) {
+  void add(const EvidenceBalance& other) {
     if (other.supported) add(true, *other.supported);
     if (other.refuted) add(false, *other.refuted);
   }
 };
 
-struct Place {
+struct ProblemEvidence {
   std::string label;
   double weight = 1;
-  const problem::Problem* problem = nullptr;  ///< not known where only findings name it
-  double room_ratio = 0;                      ///< 0: not known
-  Said said;
+  const problem::Problem* problem = nullptr;  ///< unknown when only findings name it
+  double room_ratio = 0;                      ///< 0: unknown
+  EvidenceBalance balance;
 };
 
-/// The patient's problems, or those that the findings name; with the room that its roofline leaves
-/// under the objective's plan.
-std::vector<Place> places_of(const Patient& patient, const std::vector<Finding>& findings) {
-  std::vector<Place> places;
-  for (const PatientProblem& one : patient.problems) {
-    places.push_back({label(one.problem), one.weight, &one.problem, 0, {}});
+/// The target's problems, or those in the findings, with the distance to the roofline under the
+/// objective's plan.
+std::vector<ProblemEvidence> problem_evidence(const Target& target,
+                                              const std::vector<Finding>& findings) {
+  std::vector<ProblemEvidence> rows;
+  for (const TargetProblem& one : target.problems) {
+    rows.push_back({label(one.problem), one.weight, &one.problem, 0, {}});
   }
   const auto find = [&](const std::string& name) {
-    return std::find_if(places.begin(), places.end(),
-                        [&](const Place& place) { return place.label == name; });
+    return std::find_if(rows.begin(), rows.end(),
+                        [&](const ProblemEvidence& row) { return row.label == name; });
   };
-  if (patient.problems.empty()) {
+  if (target.problems.empty()) {
     for (const Finding& finding : findings) {
-      const bool is_new = !finding.problem.empty() && find(finding.problem) == places.end();
-      if (is_new) places.push_back({finding.problem, 1, nullptr, 0, {}});
+      const bool is_new = !finding.problem.empty() && find(finding.problem) == rows.end();
+      if (is_new) rows.push_back({finding.problem, 1, nullptr, 0, {}});
     }
   }
   for (const Finding& finding : findings) {
     if (finding.analysis != "roofline_share" || !finding.figures.is_object()) continue;
-    const bool is_ours = text_of(finding.figures, "subject") == patient.subject &&
-                         (patient.plan.empty() || text_of(finding.figures, "plan") == patient.plan);
+    const bool is_ours = text_of(finding.figures, "subject") == target.subject &&
+                         (target.plan.empty() || text_of(finding.figures, "plan") == target.plan);
     const auto room = finding.figures.find("headroom_ratio");
-    const auto place = find(finding.problem);
-    if (!is_ours || place == places.end()) continue;
+    const auto row = find(finding.problem);
+    if (!is_ours || row == rows.end()) continue;
     if (room != finding.figures.end() && room->is_number() && room->get<double>() >= 1) {
-      place->room_ratio = room->get<double>();
+      row->room_ratio = room->get<double>();
     }
   }
-  return places;
+  return rows;
 }
 
 class Judge {
  public:
-  Judge(const Cause& cause, const Patient& patient, std::vector<Place> places)
-      : m_patient(patient), m_places(std::move(places)) {
+  Judge(const Cause& cause, const Target& target, std::vector<ProblemEvidence> rows)
+      : m_target(target), m_rows(std::move(rows)) {
     m_result.cause = &cause;
-    std::erase_if(m_places, [&](const Place& place) {
-      return place.problem != nullptr && !catalogue::is_of(cause.kind, *place.problem);
+    std::erase_if(m_rows, [&](const ProblemEvidence& row) {
+      return row.problem != nullptr && !catalogue::is_of(cause.kind, *row.problem);
     });
   }
 
@@ -142,19 +144,19 @@ class Judge {
  private:
   void take(const CauseRule& rule, bool supports, const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
-      if (!fits(rule, m_patient, finding)) continue;
+      if (!fits(rule, m_target, finding)) continue;
       const std::vector<std::string> labels = problems_of(finding);
       const bool is_everywhere =
           labels.empty() || m_result.cause->scope == catalogue::CauseScope::kernel;
       bool is_here = is_everywhere;
-      for (Place& place : m_places) {
-        if (!is_among(labels, place.label)) continue;
+      for (ProblemEvidence& row : m_rows) {
+        if (!is_among(labels, row.label)) continue;
         is_here = true;
-        if (!is_everywhere) place.said.add(supports, rule.strength);
+        if (!is_everywhere) row.balance.add(supports, rule.strength);
       }
-      // What was seen of another problem than those that count says nothing of these.
+      // Evidence on other problems says nothing about these.
       if (!is_here) continue;
-      if (is_everywhere) m_everywhere.add(supports, rule.strength);
+      if (is_everywhere) m_all_problems.add(supports, rule.strength);
       m_result.evidence.push_back({supports, rule.strength, finding.analysis, finding.statement,
                                    finding.problem, figures_of(rule, finding), finding.events});
     }
@@ -162,22 +164,22 @@ class Judge {
 
   void settle() {
     double all = 0, supported = 0, refuted = 0;
-    bool is_open = m_places.empty() && m_everywhere.is_open();
-    for (Place& place : m_places) {
-      place.said.add(m_everywhere);
-      const HypothesisState state = place.said.state();
-      all += place.weight;
-      is_open = is_open || place.said.is_open();
+    bool is_open = m_rows.empty() && m_all_problems.is_open();
+    for (ProblemEvidence& row : m_rows) {
+      row.balance.add(m_all_problems);
+      const HypothesisState state = row.balance.state();
+      all += row.weight;
+      is_open = is_open || row.balance.is_open();
       if (state == HypothesisState::supported) {
-        supported += place.weight;
-        m_result.where.push_back(place.label);
+        supported += row.weight;
+        m_result.where.push_back(row.label);
       }
-      if (state == HypothesisState::refuted) refuted += place.weight;
+      if (state == HypothesisState::refuted) refuted += row.weight;
     }
-    if (m_places.empty() && !is_open) {
+    if (m_rows.empty() && !is_open) {
       all = 1;
-      supported = m_everywhere.state() == HypothesisState::supported ? 1 : 0;
-      refuted = m_everywhere.state() == HypothesisState::refuted ? 1 : 0;
+      supported = m_all_problems.state() == HypothesisState::supported ? 1 : 0;
+      refuted = m_all_problems.state() == HypothesisState::refuted ? 1 : 0;
     }
     if (supported > 0) {
       m_result.state = HypothesisState::supported;
@@ -200,7 +202,7 @@ class Judge {
     return is_strong ? RuleStrength::strong : RuleStrength::weak;
   }
 
-  /// The strongest of each side, the side that decided first.
+  /// Keeps the strongest on each side, the deciding side first.
   void keep_evidence() {
     const bool first = m_result.state != HypothesisState::refuted;
     const auto rank = [first](const CauseEvidence& one) {
@@ -218,35 +220,35 @@ class Judge {
     });
   }
 
-  /// Whether the cause may be at work there: supported, or while undecided not refuted.
-  [[nodiscard]] bool is_concerned(const Place& place) const {
-    const HypothesisState state = place.said.state();
+  /// True when the cause may apply on this problem: supported, or while undecided not refuted.
+  [[nodiscard]] bool is_concerned(const ProblemEvidence& row) const {
+    const HypothesisState state = row.balance.state();
     return m_result.state == HypothesisState::supported ? state == HypothesisState::supported
                                                         : state != HypothesisState::refuted;
   }
 
   [[nodiscard]] std::optional<GainRange> gain_of(const Technique& technique) const {
     SuiteGain gain(technique);
-    for (const Place& place : m_places) {
+    for (const ProblemEvidence& row : m_rows) {
       const bool is_for_it =
-          place.problem == nullptr || catalogue::is_of(technique.kind, *place.problem);
-      if (!is_concerned(place) || !is_for_it) {
-        gain.add_untouched(place.weight);
+          row.problem == nullptr || catalogue::is_of(technique.kind, *row.problem);
+      if (!is_concerned(row) || !is_for_it) {
+        gain.add_untouched(row.weight);
       } else {
-        gain.add_helped(place.weight,
-                        place.room_ratio > 0 ? std::optional(place.room_ratio) : std::nullopt);
+        gain.add_helped(row.weight,
+                        row.room_ratio > 0 ? std::optional(row.room_ratio) : std::nullopt);
       }
     }
-    if (m_places.empty()) return gain.alone();
+    if (m_rows.empty()) return gain.alone();
     return gain.helped() > 0 ? gain.mean() : std::nullopt;
   }
 
   [[nodiscard]] bool is_possible(const Technique& technique) const {
-    const std::string& here = m_patient.architecture;
+    const std::string& here = m_target.architecture;
     const bool is_of_backend =
-        m_patient.backend.empty() || is_among(technique.backends, m_patient.backend);
+        m_target.backend.empty() || is_among(technique.backends, m_target.backend);
     return is_of_backend &&
-           exclusion(technique, m_patient.techniques,
+           exclusion(technique, m_target.techniques,
                      here.empty() ? std::nullopt : std::optional<std::string_view>(here))
                .empty();
   }
@@ -266,9 +268,9 @@ class Judge {
     if (!found.empty()) m_result.gain = found.front().second;
   }
 
-  const Patient& m_patient;
-  std::vector<Place> m_places;
-  Said m_everywhere;
+  const Target& m_target;
+  std::vector<ProblemEvidence> m_rows;
+  EvidenceBalance m_all_problems;
   Diagnosis m_result;
 };
 
@@ -286,18 +288,18 @@ double merit(const Diagnosis& diagnosis) {
 }  // namespace
 
 std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
-                                const std::vector<Technique>& techniques, const Patient& patient,
+                                const std::vector<Technique>& techniques, const Target& target,
                                 const std::vector<Finding>& findings) {
-  const std::vector<Place> places = places_of(patient, findings);
+  const std::vector<ProblemEvidence> rows = problem_evidence(target, findings);
   std::vector<Diagnosis> all;
   for (const Cause& cause : causes) {
-    if (!patient.backend.empty() && !is_among(cause.backends, patient.backend)) continue;
+    if (!target.backend.empty() && !is_among(cause.backends, target.backend)) continue;
     const bool concerns_any =
-        patient.problems.empty() || std::any_of(patient.problems.begin(), patient.problems.end(),
-                                                [&](const PatientProblem& one) {
-                                                  return catalogue::is_of(cause.kind, one.problem);
-                                                });
-    if (concerns_any) all.push_back(Judge(cause, patient, places).decide(findings, techniques));
+        target.problems.empty() ||
+        std::any_of(target.problems.begin(), target.problems.end(), [&](const TargetProblem& one) {
+          return catalogue::is_of(cause.kind, one.problem);
+        });
+    if (concerns_any) all.push_back(Judge(cause, target, rows).decide(findings, techniques));
   }
   std::stable_sort(all.begin(), all.end(), [](const Diagnosis& a, const Diagnosis& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : merit(a) > merit(b);

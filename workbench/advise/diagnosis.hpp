@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Why a kernel is slow: the causes of the catalogue held against findings. Each is supported,
-// refuted or undecided, quotes what says so, names what would decide it, and tells what its
-// remedies should gain. A pure function; who calls: the engine, of a session's log or of files.
+// Why a kernel is slow: decides the catalogue's causes by findings. Each cause is supported,
+// refuted or undecided, with its evidence, what would decide it, and the gain of its remedies. A
+// pure function; the engine calls it with findings from a session's log or from files.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,32 @@
 
 namespace wb::advise {
 
-/// One problem that the subject is wanted fast on.
-struct PatientProblem {
+/// One problem on which the subject should be fast.
+struct TargetProblem {
   problem::Problem problem;
   double weight = 1;
 };
 
-/// What is diagnosed.
-struct Patient {
-  std::string subject;       ///< label; findings of others are evidence only for rules about others
-  std::string backend;       ///< "cpu" or "cuda"; empty: not known, every cause is asked
-  std::string architecture;  ///< "sm_90"; empty: not known
+/// The subject to diagnose.
+struct Target {
+  std::string subject;       ///< label; findings about others count only for rules about others
+  std::string backend;       ///< "cpu" or "cuda"; empty: unknown, all causes are considered
+  std::string architecture;  ///< "sm_90"; empty: unknown
   std::string plan;          ///< of the objective: "hot", "cold", "eager"
-  std::vector<std::string> techniques;   ///< that it has
-  std::vector<PatientProblem> problems;  ///< empty: those that findings name, alike
+  std::vector<std::string> techniques;  ///< techniques of the subject
+  std::vector<TargetProblem> problems;  ///< empty: all problems in the findings, with equal weight
 };
 
-/// One finding that speaks for or against a cause.
+/// One finding for or against a cause.
 struct CauseEvidence {
   bool supports = false;
   catalogue::RuleStrength strength = catalogue::RuleStrength::strong;
-  std::string analysis, statement, problem;  ///< problem: label; empty: of no single one
-  std::string by;                            ///< the figures that decide: "units_frac 0.06 < 0.75"
+  std::string analysis, statement, problem;  ///< problem: label; empty: no single one
+  std::string by;                            ///< the deciding figures: "units_frac 0.06 < 0.75"
   std::vector<std::int64_t> events;
 };
 
-/// Speedups over the suite; 1 on the problems where the cause is not (or surely not) at work.
+/// Speedups over the suite; 1 on problems where the cause does not apply or is undecided.
 struct GainRange {
   double low = 1, expected = 1, high = 1;
 };
@@ -49,30 +49,32 @@ struct Diagnosis {
   const catalogue::Cause* cause = nullptr;
   measure::HypothesisState state =
       measure::HypothesisState::undecided;  ///< supported, refuted or undecided
-  /// Of the evidence that decides; nothing while undecided.
+  /// Strength of the deciding evidence; nothing while undecided.
   std::optional<catalogue::RuleStrength> strength;
   std::vector<std::string> where;  ///< labels of the problems on which it is supported
-  double share_frac = 0;  ///< of the suite's weight: supported there; refuted: refuted there
-  std::vector<CauseEvidence> evidence;  ///< strongest first, k_most_evidence of each side at most
+  double share_frac = 0;  ///< of the suite's weight: where it is supported or, if refuted, refuted
+  std::vector<CauseEvidence> evidence;  ///< strongest first, at most k_most_evidence per side
   std::int64_t evidence_left_out = 0;
-  bool is_contradictory = false;      ///< undecided because evidence of one strength says both
-  std::vector<std::string> remedies;  ///< techniques that would help and are not there, best first
-  /// Of the best remedy: the catalogue's range, on no problem beyond the room its bound leaves. Of
-  /// an undecided cause: if it were so. Nothing where refuted or without a remedy.
+  bool is_contradictory = false;      ///< undecided because evidence of equal strength disagrees
+  std::vector<std::string> remedies;  ///< helpful techniques that the subject lacks, best first
+  /// Gain of the best remedy: the catalogue's range, limited on each problem by the distance to its
+  /// bound. For an undecided cause: the gain if it applied. Nothing when refuted or without a
+  /// remedy.
   std::optional<GainRange> gain;
 };
 inline constexpr std::size_t k_most_evidence = 3;
 
-/// Supported causes first, by the expected logarithm of the gain (half of it where the evidence is
-/// weak), then undecided ones likewise, then refuted ones in the order of the catalogue. Causes of
-/// another backend or kind of problem are left out. The catalogues must outlive the result.
+/// Supported causes first, by the expected logarithm of the gain (halved for weak evidence), then
+/// undecided ones in the same order, then refuted ones in catalogue order. Causes of another
+/// backend or kind of problem are left out. The catalogues must outlive the result.
 ///
-/// Problem by problem the stronger evidence counts; of one strength for and against, none. A cause
-/// of a kernel is decided by evidence on any problem, others are supported where one problem's is,
-/// and refuted where those of half the suite's weight are and no other evidence is left open.
+/// On each problem the stronger evidence counts; equal strength for and against decides nothing. A
+/// cause with scope kernel is decided by evidence on any problem. Others are supported if supported
+/// on one problem, and refuted if refuted on half the suite's weight with no undecided evidence
+/// left.
 std::vector<Diagnosis> diagnose(const std::vector<catalogue::Cause>& causes,
                                 const std::vector<catalogue::Technique>& techniques,
-                                const Patient& patient,
+                                const Target& target,
                                 const std::vector<measure::Finding>& findings);
 
 /// Techniques that remedy a supported cause -> ids of those causes, most important first.

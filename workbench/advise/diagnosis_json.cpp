@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A diagnosis as the verb `diagnose` answers it and the event causes_decided keeps it.
+// A diagnosis as JSON, for the verb `diagnose` and the event causes_decided.
 #include "advise/diagnosis.hpp"
 
 namespace wb::advise {

@@ -42,7 +42,7 @@ std::string exclusion(const catalogue::Technique& technique,
 
 SuiteGain::SuiteGain(const catalogue::Technique& technique, double calibration)
     : m_low(std::log(technique.impact_low)),
-      // The range is measured or bounded; what people expected and got may not lead out of it.
+      // The range is measured or bounded, so the calibrated value must stay in it.
       m_middle(std::clamp(
           calibration * (std::log(technique.impact_low) + std::log(technique.impact_high)) / 2,
           std::log(technique.impact_low), std::log(technique.impact_high))),

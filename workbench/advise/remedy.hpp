@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private to advise: a technique of the catalogue held against a kernel: whether it can be taken
-// there at all, and what it should bring over a suite. The roadmap and the remedies of causes
-// both ask it, so that neither advises what the other excludes.
+// Private to advise: whether a technique of the catalogue is applicable to a kernel, and its
+// expected gain over a suite. Both the roadmap and the remedies of causes use it, so that neither
+// advises what the other excludes.
 #pragma once
 
 #include <optional>
@@ -14,36 +14,36 @@
 
 namespace wb::advise {
 
-/// A gain below this is not worth a step of its own.
+/// A smaller gain is not worth a step of its own.
 inline constexpr double k_least_expected = 1.005;
-/// Of the logarithm of a gain, in an order by merit, where the evidence for it is weak.
+/// Factor of a gain's logarithm, in an order by merit, for weak evidence.
 inline constexpr double k_weak_merit = 0.5;
 
 bool is_among(const std::vector<std::string>& words, std::string_view word);
-/// The first of `words` that is among `present`; empty when none is.
+/// The first of `words` that is in `present`; empty when none is.
 std::string first_present(const std::vector<std::string>& words,
                           const std::vector<std::string>& present);
 
-/// Why a kernel with the techniques `present` cannot take it; empty: it can. An architecture that
-/// is not given excludes nothing, an empty one is one that nothing is known to run on.
+/// Why a kernel with the techniques `present` cannot use it; empty: it can. An absent architecture
+/// excludes nothing; an empty one supports no technique that requires one.
 std::string exclusion(const catalogue::Technique& technique,
                       const std::vector<std::string>& present,
                       std::optional<std::string_view> architecture);
 
-/// Adds up, problem by problem, what a technique should bring: the catalogue's range where it
-/// helps, within the room that the roofline leaves, and 1 elsewhere.
+/// Sums a technique's expected gain over problems: the catalogue's range where it helps, limited by
+/// the distance to the roofline, and 1 elsewhere.
 class SuiteGain {
  public:
-  /// `calibration`: the share of a predicted logarithm that came true so far; it moves the
-  /// expected gain, but not out of the catalogue's range.
+  /// `calibration`: the share of predicted logarithms that was measured so far; it moves the
+  /// expected gain within the catalogue's range.
   explicit SuiteGain(const catalogue::Technique& technique, double calibration = 1);
-  /// A problem that it does nothing for.
+  /// Adds a problem on which it has no effect.
   void add_untouched(double weight) { m_weight += weight; }
-  /// One that it helps; no `room_ratio`: how far its bound is, is not known.
+  /// Adds a problem on which it helps; without `room_ratio` the distance to its bound is unknown.
   void add_helped(double weight, std::optional<double> room_ratio);
-  /// The geometric mean over the suite; nothing where the suite has no weight.
+  /// The geometric mean over the suite; nothing when the suite has no weight.
   [[nodiscard]] std::optional<GainRange> mean() const;
-  /// As if it were all on one problem that it helps, with any room.
+  /// The gain on a single problem that it helps, without a limit by its bound.
   [[nodiscard]] GainRange alone() const;
   [[nodiscard]] double weight() const { return m_weight; }
   [[nodiscard]] double helped() const { return m_helped; }

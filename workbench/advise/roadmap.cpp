@@ -18,16 +18,16 @@ namespace {
 
 constexpr std::size_t k_steps_a_stage = 2, k_stages = 3;
 
-const PastTry* best_try(const Situation& situation, std::string_view technique) {
-  const PastTry* best = nullptr;
-  for (const PastTry& tried : situation.tries) {
+const PastAttempt* best_try(const Situation& situation, std::string_view technique) {
+  const PastAttempt* best = nullptr;
+  for (const PastAttempt& tried : situation.tries) {
     if (tried.technique != technique) continue;
     if (best == nullptr || tried.speedup.value_or(0) > best->speedup.value_or(0)) best = &tried;
   }
   return best;
 }
 
-/// Why it is no candidate at all, or nothing.
+/// Why it is no candidate, or nothing.
 std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& situation) {
   const auto because = [&technique](std::string reason, std::int64_t event = 0) {
     return NotAdvised{technique.name, std::move(reason), event};
@@ -40,7 +40,7 @@ std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& 
       situation.problems.begin(), situation.problems.end(),
       [&](const RoadmapProblem& one) { return catalogue::is_of(technique.kind, one.problem); });
   if (!concerns_any) return because("no problem of the suite is of its kind");
-  const PastTry* tried = best_try(situation, technique.name);
+  const PastAttempt* tried = best_try(situation, technique.name);
   if (tried != nullptr && !tried->won) {
     return because(tried->speedup ? fmt::format("tried here: {:.2f}x, no gain", *tried->speedup)
                                   : "tried here without a figure: mend that one first",
@@ -49,7 +49,7 @@ std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& 
   return std::nullopt;
 }
 
-/// What it should bring over the suite.
+/// Its expected gain over the suite.
 RoadmapEntry rate(const Technique& technique, const Situation& situation, double calibration) {
   RoadmapEntry entry;
   entry.technique = &technique;
@@ -88,14 +88,13 @@ RoadmapEntry rate(const Technique& technique, const Situation& situation, double
   return entry;
 }
 
-/// What decides the order: the expected logarithm, less where nothing measured speaks for it.
+/// The order: the expected logarithm, reduced without measured evidence.
 double merit(const RoadmapEntry& entry) {
   const double gain = std::log(entry.expected);
   return entry.strength == EvidenceStrength::strong ? gain : k_weak_merit * gain;
 }
 
-/// The geometric mean over the suite of the room that is left; nothing where a problem's is
-/// unknown.
+/// The geometric mean over the suite of the distances to the bounds; nothing when one is unknown.
 std::optional<double> room_of(const Situation& situation) {
   double weights = 0, sum = 0;
   for (const RoadmapProblem& one : situation.problems) {
@@ -116,7 +115,7 @@ std::optional<double> rival_ratio_of(const Situation& situation) {
   return weights > 0 ? std::optional(std::exp(sum / weights)) : std::nullopt;
 }
 
-/// Steps in the order of the entries, each once what it needs is there.
+/// Steps in the order of the entries, each after the techniques that it needs.
 void add_stages(const Situation& situation, Roadmap& roadmap) {
   std::vector<std::string> present = situation.techniques;
   std::set<const RoadmapEntry*> taken;
@@ -210,7 +209,7 @@ Calibration calibration_of(const std::vector<PastPrediction>& predictions) {
   std::vector<double> shares;
   for (const PastPrediction& past : predictions) {
     const double wanted = std::log(past.predicted), got = std::log(past.measured);
-    // A predicted loss, or nothing, is no prediction of a gain.
+    // A predicted loss or no change is no prediction of a gain.
     if (!(wanted > std::log(k_least_expected)) || !std::isfinite(got)) continue;
     shares.push_back(got / wanted);
     calibration.events.push_back(past.event);
@@ -231,7 +230,7 @@ Roadmap make_roadmap(const std::vector<Technique>& catalogue, const Situation& s
   if (roadmap.rival_ratio && *roadmap.rival_ratio >= roadmap.target_ratio) {
     roadmap.reached_at_stage = 0;
   }
-  // Who was always wrong about gains is not told of losses: at worst of nothing.
+  // With only wrong predictions the share is 0, not negative, so that no losses are predicted.
   const double share = std::max(0.0, roadmap.calibration.share);
   for (const Technique& technique : catalogue) {
     if (!is_among(technique.backends, situation.backend)) continue;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What to try next, what it should gain and what it would cost: techniques of the catalogue that
-// the incumbent lacks, held against what was measured of it. A pure function; who calls fills in
-// what a log says. Every figure is either from the catalogue (with its source) or from the log.
+// The roadmap: what to try next, with expected gain and cost. It compares techniques of the
+// catalogue that the incumbent lacks with the incumbent's measurements. A pure function; the caller
+// provides the log's facts. Every figure comes from the catalogue (with its source) or from the
+// log.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,14 @@
 
 namespace wb::advise {
 
-/// One problem of the suite, held by the incumbent.
+/// One problem of the suite with the incumbent's figures.
 struct RoadmapProblem {
   problem::Problem problem;
   double weight = 1;
   std::string bound;                  ///< "launch", "latency", "memory", "compute"; empty: unknown
-  std::optional<double> room_ratio;   ///< how much faster its roofline bound lets it be, >= 1
-  std::optional<double> rival_ratio;  ///< its speed over the fastest rival's; below 1: behind
-  std::vector<std::int64_t> events;   ///< that say so
+  std::optional<double> room_ratio;   ///< speedup up to its roofline bound, >= 1
+  std::optional<double> rival_ratio;  ///< its speed over the fastest rival's; below 1: slower
+  std::vector<std::int64_t> events;   ///< the events of these figures
 };
 
 /// A decided prediction of this session.
@@ -31,8 +32,8 @@ struct PastPrediction {
   std::int64_t event = 0;
 };
 
-/// What an iteration that added the technique to its parent came to.
-struct PastTry {
+/// The result of an iteration that added the technique to its parent.
+struct PastAttempt {
   std::string technique;
   std::optional<double> speedup;
   bool won = false;
@@ -43,21 +44,21 @@ struct Situation {
   std::string incumbent;  ///< label
   std::string backend;    ///< "cpu" or "cuda"
   std::string architecture;
-  std::vector<std::string> techniques;  ///< of the incumbent, in its configuration
+  std::vector<std::string> techniques;  ///< of the incumbent in its configuration
   std::vector<RoadmapProblem> problems;
   std::vector<PastPrediction> predictions;
-  std::vector<PastTry> tries;
-  /// Supported causes by the techniques that remedy them (remedied_by() of diagnosis.hpp).
+  std::vector<PastAttempt> tries;
+  /// Supported causes by remedying technique (remedied_by() of diagnosis.hpp).
   std::map<std::string, std::vector<std::string>> causes;
   double target_ratio = 1;  ///< wanted speed over the fastest rival, geometric mean over the suite
-  std::optional<double> iteration_s;          ///< mean wall time of an iteration so far
-  std::optional<double> device_usd_per_hour;  ///< a rate that was given
+  std::optional<double> iteration_s;          ///< mean wall time of the iterations so far
+  std::optional<double> device_usd_per_hour;  ///< the given rate
 };
 
-/// How past predictions came true: the share of the predicted logarithm that was measured.
+/// Accuracy of past predictions: the share of the predicted logarithm that was measured.
 struct Calibration {
   double share = 1;        ///< 1: as predicted; 0.5: a predicted 4x gave 2x; median
-  std::int64_t count = 0;  ///< predictions it is made of; below k_least_predictions share is 1
+  std::int64_t count = 0;  ///< number of predictions; below k_least_predictions share is 1
   std::vector<std::int64_t> events;
 };
 inline constexpr std::int64_t k_least_predictions = 3;
@@ -67,13 +68,14 @@ std::string_view to_string(EvidenceStrength value);
 
 struct RoadmapEntry {
   const catalogue::Technique* technique = nullptr;
-  /// Over the suite: the catalogue's range on the problems whose bound it works against, 1 on the
-  /// others, no problem beyond its room; expected: the geometric middle, calibrated within it.
+  /// Over the suite: the catalogue's range on problems whose bound it addresses, limited by their
+  /// distance to it, and 1 on the others. expected: the geometric mean of the range, calibrated
+  /// within it.
   double low = 1, expected = 1, high = 1;
   double share_frac = 0;  ///< of the suite's weight on which it should help
   EvidenceStrength strength = EvidenceStrength::weak;
   std::string why;
-  std::vector<std::string> causes;  ///< supported ones that it remedies, by id
+  std::vector<std::string> causes;  ///< ids of supported causes that it remedies
   std::vector<std::int64_t> events;
 };
 
@@ -83,11 +85,12 @@ struct NotAdvised {
   std::int64_t event = 0;  ///< 0: none
 };
 
-/// A few steps after which it is worth looking again.
+/// A few steps, after which to reassess.
 struct RoadmapStage {
   std::vector<std::string> techniques;
-  double low = 1, expected = 1, high = 1;  ///< of all stages up to this one, within the room
-  std::optional<double> rival_low, rival_expected;  ///< speed over the fastest rival then
+  double low = 1, expected = 1, high = 1;  ///< of all stages up to this one, limited by the bounds
+  /// Speed over the fastest rival after this stage.
+  std::optional<double> rival_low, rival_expected;
 };
 
 struct Roadmap {
@@ -95,15 +98,15 @@ struct Roadmap {
   std::vector<RoadmapEntry> entries;  ///< best first
   std::vector<NotAdvised> not_advised;
   std::vector<RoadmapStage> stages;
-  std::optional<double> rival_ratio;  ///< now, geometric mean over problems that have one
+  std::optional<double> rival_ratio;  ///< present value, geometric mean over problems that have one
   double target_ratio = 1;
-  /// The stage (from 1) at which the expected figures reach the target; 0: it is reached already;
-  /// nothing: by none of these.
+  /// The stage (from 1) whose expected figures reach the target; 0: reached already; nothing: no
+  /// stage reaches it.
   std::optional<std::int64_t> reached_at_stage;
-  double hours_low = 0, hours_high = 0;  ///< of all stages: the catalogue's guesses
-  std::optional<double> measuring_s;     ///< of an iteration a step
+  double hours_low = 0, hours_high = 0;  ///< of all stages: the catalogue's estimates
+  std::optional<double> measuring_s;     ///< of one iteration per step
   std::optional<double> measuring_usd;
-  std::vector<std::string> unseen;  ///< what the log does not say
+  std::vector<std::string> unseen;  ///< facts missing in the log
 };
 
 Calibration calibration_of(const std::vector<PastPrediction>& predictions);

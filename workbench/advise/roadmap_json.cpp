@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A roadmap as the verb `advise` answers it and the event roadmap_made keeps it.
+// A roadmap as JSON, for the verb `advise` and the event roadmap_made.
 #include "advise/roadmap.hpp"
 
 namespace wb::advise {

@@ -10,7 +10,7 @@ namespace wb::analyze {
 using measure::Evidence;
 using measure::Finding;
 
-// One analysis, one file of that name. A new one is declared and listed here.
+// One analysis per file of that name. Declare and list a new one here.
 std::vector<Finding> analyze_call_cost(const Evidence& evidence);
 std::vector<Finding> analyze_clocks(const Evidence& evidence);
 std::vector<Finding> analyze_grid_check(const Evidence& evidence);
@@ -29,7 +29,7 @@ std::vector<Finding> analyze_working_set(const Evidence& evidence);
 
 namespace {
 
-// What casts doubt on figures first, then what rules the time, then why, then what is always so.
+// First doubts about figures, then what limits the time, then the reasons, then constant facts.
 constexpr std::array<Analysis, 15> k_analyses{{
     {"clocks", "whether a GPU's clock was another for one side of a comparison", analyze_clocks},
     {"reference_check", "whether the times that others are held against depend on the work",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Analyses: pure functions over recorded Evidence that give Findings. One file each; the list in
-// analysis.cpp is the only place that names them all. Who calls: the engine after measuring, and
-// for evidence that it gathers from a log or from files.
+// Analyses: pure functions from recorded Evidence to Findings, one file each; analysis.cpp lists
+// them all. Called by the engine after measuring, and with evidence gathered from a log or from
+// files.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ struct Analysis {
   std::string_view name;
   std::string_view about;
   std::vector<measure::Finding> (*run)(const measure::Evidence& evidence);
-  /// Says the same whatever the candidate: of problems and device alone, or of what candidates are
-  /// held against. A session records it once, at its baseline.
+  /// True when the result does not depend on the candidate, but only on problems, device or the
+  /// subjects it is compared with. A session records it once, at its baseline.
   bool once = false;
 };
 
@@ -25,7 +25,7 @@ struct Analysis {
 std::span<const Analysis> analyses();
 
 enum class AnalysisScope { all, of_candidate };
-/// Runs them all, or all but those that say the same of every candidate; findings in order.
+/// Runs all analyses, or only those that depend on the candidate; findings in order.
 std::vector<measure::Finding> analyze(const measure::Evidence& evidence,
                                       AnalysisScope scope = AnalysisScope::all);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a call costs when its user makes it from the host, beside the same call captured and
-// replayed: where the first takes far longer, the host sets the time of whoever does not capture.
+// The cost of a call made from the host, beside the same call captured and replayed. If it is much
+// longer, the host limits callers that do not capture.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Whether the GPU's SM clock was another in the turns of one side of a comparison than in those of
-// the other, which took turns with it under the same load. It is no fault of the comparison: a
-// kernel that draws more power runs at a lower clock wherever it runs. But a speedup then is one at
-// these clocks, and who fixes the clock or lifts the power limit will see another.
+// Whether the GPU's SM clock differed between the two sides of a comparison, which alternate turns
+// under the same load. That is no fault of the comparison, since a kernel that draws more power
+// runs at a lower clock anywhere. But the speedup holds for these clocks, and will differ with
+// fixed clocks or a higher power limit.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ std::vector<Finding> analyze_clocks(const measure::Evidence& evidence);
 
 namespace {
 
-/// One step of the clock is 15 MHz, below 1 % on a data center GPU; two steps are told.
+/// One clock step is 15 MHz, below 1 % on a data center GPU; two steps are reported.
 constexpr double k_clock_apart_frac = 0.02;
 
 std::string reasons_text(const measure::GpuConditions& conditions) {
@@ -68,7 +68,7 @@ std::optional<Finding> clock_finding(const Observation& one, const Observation& 
 std::vector<Finding> analyze_clocks(const measure::Evidence& evidence) {
   std::vector<Finding> findings;
   for (const Observation& one : evidence.observations) {
-    std::set<std::string> told;  // the same code may have stood there twice
+    std::set<std::string> told;  // the same code may appear twice
     for (const Observation& other : evidence.beside) {
       if (other.plan != one.plan ||
           problem::to_text(other.problem) != problem::to_text(one.problem))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the compiler's own record says against a build: spilled registers and ptxas' warnings of
-// lost performance, as findings. Pure; who calls: the engine after a build that it logs.
+// Findings from the compiler's record of a build: spilled registers and ptxas' warnings of lost
+// performance. Pure; the engine calls it after a build that it logs.
 #pragma once
 
 #include <string_view>
@@ -11,8 +11,8 @@
 
 namespace wb::analyze {
 
-/// One finding for all that spills, one for each warning code; none for a clean record. `subject`
-/// is the build's label. The caller fills in the events.
+/// One finding for all spills and one per warning code; none for a clean record. `subject` is the
+/// build's label. The caller sets the events.
 std::vector<measure::Finding> build_findings(const variant::PtxasRecord& record,
                                              std::string_view subject);
 

@@ -26,8 +26,8 @@ std::string_view trimmed_line(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-/// "/*00e0*/  @!P0 LDG.E.128 R4, desc[UR4][R8.64] ; /* … */". Nothing where the line is none of an
-/// instruction: encodings go on in lines of their own.
+/// Parses "/*00e0*/  @!P0 LDG.E.128 R4, desc[UR4][R8.64] ; /* … */". Nothing for lines without an
+/// instruction, such as continued encodings.
 std::optional<SassLine> instruction_of(std::string_view line) {
   SassLine result;
   line = trimmed_line(line);
@@ -105,7 +105,7 @@ std::int64_t sum_of(const std::map<int, std::int64_t>& widths) {
   return sum;
 }
 
-/// "1 of 128 bits, 72 of 32".
+/// Bits per thread; 32 when the opcode names no width.
 std::string width_words(const std::map<int, std::int64_t>& widths) {
   std::string words;
   for (auto width = widths.rbegin(); width != widths.rend(); ++width) {
@@ -136,7 +136,7 @@ std::string load_words(const SassKernel& kernel) {
   return words + fmt::format("global loads {}", width_words(kernel.global_loads));
 }
 
-/// Empty where no access with known addresses conflicts.
+/// Empty when no access with known addresses has a conflict.
 std::string bank_words(const SassKernel& kernel) {
   std::int64_t known = 0, conflicts = 0;
   int worst = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Small questions that several analyses ask of the evidence. Private to analyze.
+// Shared queries on the evidence. Private to analyze.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace wb::analyze {
   return median_us > 0 && std::isfinite(median_us);
 }
 
-/// Bytes of the last cache before memory, when known.
+/// Bytes of the last-level cache, if known.
 [[nodiscard]] inline std::optional<double> last_level_cache_bytes(const device::Device& device) {
   if (device.l3_bytes && device.l3_bytes->value > 0) return device.l3_bytes->value;
   if (device.l2_bytes && device.l2_bytes->value > 0) return device.l2_bytes->value;
@@ -31,8 +31,8 @@ namespace wb::analyze {
   return fact->value;
 }
 
-/// Whether this plan can show what main memory does: cold always; hot and eager only when the
-/// problem's tensors do not fit in the last-level cache. Nothing when that is not known.
+/// Whether a plan's times can depend on main memory: cold always; hot and eager only if the
+/// problem's tensors exceed the last-level cache. Nothing when unknown.
 [[nodiscard]] inline std::optional<bool> shows_memory(measure::PlanKind plan,
                                                       const device::Device& device,
                                                       const problem::Work& demanded) {
@@ -42,7 +42,7 @@ namespace wb::analyze {
   return demanded.min_bytes > *cache_bytes;
 }
 
-/// Of the launches that tools saw of that subject on that problem, the blocks of the largest.
+/// The largest number of blocks of the launches that tools saw of that subject on that problem.
 [[nodiscard]] inline std::optional<std::int64_t> most_blocks(
     const measure::Evidence& evidence, const measure::Observation& observation) {
   std::optional<std::int64_t> most;
@@ -54,19 +54,19 @@ namespace wb::analyze {
   return most;
 }
 
-/// The launch that a call is about: the largest share of its kernels' time, else the most threads.
-/// Null where no tool saw one (launch.cpp).
+/// The main launch of a call: the one with the largest share of kernel time, else the most threads.
+/// Null when no tool saw one (launch.cpp).
 [[nodiscard]] const measure::KernelFacts* main_launch(const measure::Evidence& evidence,
                                                       const measure::Observation& observation);
 
-/// Whether the subject is one of those that the others are held against.
+/// True when the others are compared with this subject.
 [[nodiscard]] inline bool is_reference(const measure::Evidence& evidence,
                                        std::string_view subject) {
   return std::any_of(evidence.beside.begin(), evidence.beside.end(),
                      [&](const measure::Observation& other) { return other.subject == subject; });
 }
 
-/// Whether the evidence is about this subject: it was timed, or nobody was.
+/// True when the evidence is about this subject: it was timed, or no subject was.
 [[nodiscard]] inline bool is_observed(const measure::Evidence& evidence, std::string_view subject) {
   return evidence.observations.empty() ||
          std::any_of(evidence.observations.begin(), evidence.observations.end(),
@@ -75,7 +75,7 @@ namespace wb::analyze {
                      });
 }
 
-/// The plan that is enough to be told where plans say much the same: hot where there is one.
+/// The plan to report when plans say much the same: hot if there is one.
 [[nodiscard]] inline bool is_told_plan(const measure::Evidence& evidence, measure::PlanKind plan) {
   const bool has_hot = std::any_of(
       evidence.observations.begin(), evidence.observations.end(),
@@ -83,7 +83,7 @@ namespace wb::analyze {
   return plan == measure::PlanKind::hot || !has_hot;
 }
 
-/// What a device's independent units are called.
+/// The name of a device's independent units.
 [[nodiscard]] inline std::string_view unit_word(const device::Device& device) {
   if (device.backend == "cuda") return "SMs";
   return device.backend == "hip" ? "CUs" : "cores";

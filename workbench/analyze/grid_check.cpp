@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The grid that a launch had, printed as CUDA does, beside the one that batch and heads ask for.
-// What a printf in the kernel would tell, told from outside: a tool saw the launch. A grid with
-// fewer blocks than heads is no fault by itself (persistent blocks take heads in turns); it is one
-// while SMs are left without a block.
+// A launch's grid in CUDA notation beside the one that batch and heads suggest, as a printf in the
+// kernel would show; here a tool saw the launch. A grid with fewer blocks than heads is no fault by
+// itself (persistent blocks handle several heads); it is one while SMs have no block.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,11 +104,11 @@ Finding finding_of(const device::Device& device, std::string_view verdict,
 
 std::vector<Finding> analyze_grid_check(const measure::Evidence& evidence) {
   if (evidence.device.backend != "cuda" || evidence.device.units <= 0) return {};
-  // A subject's launches that say the same are one finding.
+  // Equal launches of a subject form one finding.
   std::vector<std::pair<std::string, std::string>> order;
   std::map<std::pair<std::string, std::string>, std::vector<Launch>> by_verdict;
   std::map<std::pair<std::string, std::string>, bool> told;
-  std::vector<Observation> untimed;  // a profile by itself
+  std::vector<Observation> untimed;  // for a profile without timing
   if (evidence.observations.empty()) {
     for (const KernelFacts& kernel : evidence.kernels) {
       if (!kernel.problem || !kernel.blocks) continue;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The tell-tale of a grid that misses batch and heads. While the blocks of all heads together fit
-// on the device, more heads cost an honest grid no time; a grid that walks through them one after
-// another takes time in proportion. Once the device is full every grid does: growth there is no
-// sign of anything, which is why only sizes below that are looked at. Where a tool saw the
-// launches, the number of blocks decides, not the times.
+// Signs of a grid that does not cover batch and heads. While the blocks of all heads fit on the
+// device, more heads cost an honest grid no time, but a grid that iterates over them takes
+// proportional time. On a full device every grid does, so only smaller sizes are used. If a tool
+// saw the launches, the number of blocks decides instead of the times.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -25,8 +24,8 @@ std::vector<Finding> analyze_grid_scaling(const Evidence& evidence);
 
 namespace {
 
-constexpr std::int64_t k_min_growth = 2;   // of the heads between two sizes that are compared
-constexpr double k_serial_exponent = 0.8;  // from here on time goes with the heads
+constexpr std::int64_t k_min_growth = 2;   // of the heads between the compared sizes
+constexpr double k_serial_exponent = 0.8;  // from here on time is proportional to the heads
 constexpr double k_parallel_exponent = 0.4;
 
 double exponent(const ScalingPoint& from, const ScalingPoint& to) {
@@ -55,7 +54,7 @@ Finding finding_of(const ScalingFamily& family, const ScalingPoint& from, const 
   return finding;
 }
 
-/// By the launches themselves. A grid as large as the device may be persistent: no sign.
+/// Decides by the launches. A grid as large as the device may be persistent, which is no sign.
 std::optional<Finding> by_launches(const Evidence& evidence, const ScalingFamily& family) {
   const ScalingPoint& from = family.points.front();
   const ScalingPoint& to = family.points.back();
@@ -77,7 +76,7 @@ std::optional<Finding> by_launches(const Evidence& evidence, const ScalingFamily
   return finding;
 }
 
-/// Two sizes between which the device cannot have become full: the widest such step.
+/// The widest pair of sizes below a full device.
 std::optional<std::pair<std::size_t, std::size_t>> step_below_full(const ScalingFamily& family,
                                                                    double units) {
   for (std::size_t to = family.points.size(); to-- > 1;) {
@@ -90,7 +89,7 @@ std::optional<std::pair<std::size_t, std::size_t>> step_below_full(const Scaling
   return std::nullopt;
 }
 
-/// The fastest of the others at the second of two problems, with its exponent between them.
+/// The fastest other subject at the second of two problems, with its exponent between them.
 std::optional<std::pair<std::string, double>> others_exponent(const Evidence& evidence,
                                                               const ScalingPoint& from,
                                                               const ScalingPoint& to) {
@@ -118,8 +117,8 @@ std::optional<std::pair<std::string, double>> others_exponent(const Evidence& ev
   return best;
 }
 
-/// More heads cost hardly any time while SMs are free: they run beside each other, and the smaller
-/// size left SMs idle.
+/// More heads cost hardly any time while SMs are free: they run in parallel, and the smaller size
+/// left SMs idle.
 Finding runs_beside(const Evidence& evidence, const ScalingFamily& family, const ScalingPoint& from,
                     const ScalingPoint& to) {
   Finding finding = finding_of(family, from, to);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic intensity of each problem: phase by phase with the scores in memory, whole with the
-// scores on chip, beside the ridge of the device for the problem's dtype; and how often K and V are
-// asked for at some rows a block, with the rows that a block needs to be above the ridge without
-// the help of a cache. Of the problem and the device alone: no time is in it.
+// Arithmetic intensity of each problem: by phase with the scores in memory, and as a whole with the
+// scores on chip, beside the device's ridge for the problem's dtype; how often K and V are
+// requested for some numbers of rows per block; and the rows that a block needs to exceed the ridge
+// without a cache. Depends on problem and device only, not on times.
 #include <fmt/format.h>
 
 #include <array>
@@ -36,14 +36,14 @@ std::optional<double> ridge_of(const device::Device& device, Dtype dtype) {
   return *flops_per_s / *bytes_per_s;
 }
 
-/// FLOP per byte where blocks take so many rows and nothing is cached: what the problem must move
-/// with K and V as often as they are asked for.
+/// FLOP per byte for blocks of this many rows without any cache: K and V count as often as they are
+/// requested.
 double intensity_at(const Problem& problem, const Work& demanded, std::int64_t rows) {
   const double bytes = demanded.min_bytes - kv_bytes(problem) + kv_requested_bytes(problem, rows);
   return demanded.flops / bytes;
 }
 
-/// The fewest rows a block, of the powers of two up to Sq, with which that reaches the ridge.
+/// The smallest power of two up to Sq, as rows per block, that reaches the ridge.
 std::optional<std::int64_t> rows_for(const Problem& problem, const Work& demanded, double ridge) {
   for (std::int64_t rows = 1;; rows *= 2) {
     const std::int64_t taken = std::min(rows, problem.Sq);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The tell-tale of keys that are walked one after another. As long as the blocks of all query rows
-// fit on the device together, more rows cost no time; so time that grows in proportion to the keys
-// is the length of one block's walk over them, while other SMs are free to take a part of it. Once
-// the device is full time grows with the keys whatever the order: nothing is concluded there.
+// Signs that keys are processed sequentially. While the blocks of all query rows fit on the device,
+// more rows cost no time, so time that is proportional to the keys is the length of one block's
+// loop, while other SMs are free to share it. On a full device time grows with the keys in any
+// order, so nothing is concluded.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,11 +21,11 @@ std::vector<Finding> analyze_key_walk(const Evidence& evidence);
 
 namespace {
 
-constexpr std::int64_t k_walk_min_growth = 4;   // of the keys between the sizes that are compared
-constexpr double k_walk_serial_exponent = 0.8;  // from here on time goes with the keys
+constexpr std::int64_t k_walk_min_growth = 4;   // of the keys between the compared sizes
+constexpr double k_walk_serial_exponent = 0.8;  // from here on time is proportional to the keys
 constexpr double k_walk_parallel_exponent = 0.4;
 
-/// The largest size at which every block of 64 rows still has an SM of its own.
+/// The largest size at which every block of 64 rows has its own SM.
 const ScalingPoint* last_below_full(const ScalingFamily& family, double units) {
   const ScalingPoint* last = nullptr;
   for (const ScalingPoint& point : family.points) {
@@ -85,7 +85,7 @@ std::vector<Finding> analyze_key_walk(const Evidence& evidence) {
   if (evidence.device.units <= 0) return findings;
   for (const ScalingFamily& family : scaling_families(evidence.observations)) {
     if (family.axis != "S" && family.axis != "Skv") continue;
-    // Keys beyond the last row are masked there: more of them are no longer walk.
+    // Keys beyond the last row are masked there, so more keys do not lengthen the loop.
     const bool is_masked =
         family.axis == "Skv" &&
         family.points.front().observation->problem.causal == problem::Causal::top_left;

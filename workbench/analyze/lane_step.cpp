@@ -33,7 +33,7 @@ std::optional<std::int64_t> hex_number(std::string_view text) {
   return is_negative ? -value : value;
 }
 
-/// 12 of "R12" and "R12.reuse"; nothing for what is no register, RZ among it.
+/// 12 for "R12" and "R12.reuse"; nothing for other words, including RZ.
 std::optional<int> register_of(std::string_view text) {
   text = text.substr(0, text.find('.'));
   if (!text.starts_with('R') || text == "RZ") return std::nullopt;
@@ -86,7 +86,7 @@ Known shifted_right(const Known& a, std::int64_t bits) {
       a, [=](std::int64_t value) { return value >> bits; }, a->align / unit);
 }
 
-/// a & b, a | b and a ^ b with a constant: other tables of LOP3 are not followed.
+/// a & b, a | b and a ^ b with a constant; other tables of LOP3 are not tracked.
 Known logic(const Known& a, const Known& b, std::int64_t table) {
   const auto mask = whole(b);
   if (!a || !mask || *mask < 0) return std::nullopt;
@@ -109,7 +109,7 @@ Known logic(const Known& a, const Known& b, std::int64_t table) {
   }
 }
 
-/// What an instruction that is followed puts into its first register.
+/// The value that a tracked instruction writes to its first register.
 Known result_of(std::string_view opcode, const std::vector<std::string_view>& inputs,
                 const LaneState& state) {
   const auto in = [&](std::size_t i) {
@@ -142,7 +142,7 @@ Known result_of(std::string_view opcode, const std::vector<std::string_view>& in
   return std::nullopt;
 }
 
-/// Registers that an instruction may write: too many rather than too few.
+/// An upper bound of the registers that an instruction writes.
 std::size_t width_of(std::string_view opcode) {
   static constexpr std::array<std::string_view, 22> k_single{
       "FADD", "FMUL", "FFMA", "FSEL", "FMNMX", "HFMA2", "HADD2", "HMUL2", "MUFU", "SEL", "PRMT",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One instruction of machine code and what it does to the registers, as far as lane values are
-// followed; everything else makes unknown what it writes. Private to analyze.
+// Executes one machine instruction on the register state, as far as lane values are tracked; any
+// other result becomes unknown. Private to analyze.
 #pragma once
 
 #include <array>
@@ -24,9 +24,9 @@ inline constexpr std::size_t k_registers = 256;
 using LaneState = std::array<Known, k_registers>;  ///< by register
 
 std::vector<std::string_view> operands_of(const SassLine& line);
-/// Of "0x3f" and "-0x1".
+/// Parses "0x3f" and "-0x1".
 std::optional<std::int64_t> immediate(std::string_view operand);
-/// Of "[R2.X4+UR4+0x40]".
+/// The address of "[R2.X4+UR4+0x40]".
 Known address_of(std::string_view operand, const LaneState& state);
 void step(const SassLine& line, LaneState& state);
 

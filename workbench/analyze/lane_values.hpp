@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Values of a register over the 32 lanes of a warp: a part that is the same for all, known or not,
-// and how each lane differs from the first. Private to analyze.
+// A register's values over the 32 lanes of a warp: a common part, known or unknown, and each lane's
+// difference from the first. Private to analyze.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace wb::analyze {
 
-/// value(lane) = base + lanes[lane], with lanes[0] = 0. The base is a constant, or unknown but a
+/// value(lane) = base + lanes[lane], with lanes[0] = 0. The base is a constant, or an unknown
 /// multiple of `align`.
 struct LaneValue {
   std::array<std::int64_t, 32> lanes{};
   std::optional<std::int64_t> base;
-  std::int64_t align = 1;  ///< a power of two; of a known base the largest that divides it
+  std::int64_t align = 1;  ///< a power of two; for a known base the largest that divides it
 
   friend bool operator==(const LaneValue&, const LaneValue&) = default;
 };
@@ -32,12 +32,12 @@ inline LaneValue constant(std::int64_t value) {
   return {{}, value, align_of(value)};
 }
 
-/// The same for all lanes, and nothing else known.
+/// Equal in all lanes, otherwise unknown.
 inline LaneValue uniform() {
   return {{}, std::nullopt, 1};
 }
 
-/// threadIdx.x: whole warps come before.
+/// threadIdx.x: a multiple of 32 plus the lane.
 inline LaneValue lane_index() {
   LaneValue value{{}, std::nullopt, 32};
   for (std::size_t lane = 0; lane < value.lanes.size(); ++lane) {
@@ -69,7 +69,7 @@ inline Known sum(const Known& a, const Known& b) {
   return checked(value);
 }
 
-/// A product with what is known whole.
+/// A product with a known factor.
 inline Known product(const Known& a, std::int64_t factor) {
   if (!a || factor > k_most_lane || factor < -k_most_lane) return std::nullopt;
   LaneValue value;
@@ -83,9 +83,9 @@ inline Known product(const Known& a, std::int64_t factor) {
   return checked(value);
 }
 
-/// What `change` makes of each lane, where it leaves alone what lies above the lanes' own bits: the
-/// unknown base then stays apart. `base_after`: the base's multiple afterwards; 0: the base is
-/// gone.
+/// Applies `change` to each lane's value; `change` must not depend on bits above the lanes' own, so
+/// that an unknown base stays separate. `base_after`: the base's alignment afterwards; 0: the base
+/// is dropped.
 template <typename Change>
 Known changed(const Known& a, const Change& change, std::int64_t base_after) {
   if (!a) return std::nullopt;
@@ -106,7 +106,7 @@ Known changed(const Known& a, const Change& change, std::int64_t base_after) {
   return checked(value);
 }
 
-/// Where two ways through the code meet.
+/// The value where two control-flow paths join.
 inline Known meet(const Known& a, const Known& b) {
   if (!a || !b || a->lanes != b->lanes) return std::nullopt;
   if (a->base == b->base) return a->align < b->align ? a : b;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The launch of each call's main kernel on the device: how many SMs its blocks can reach, how many
-// waves they make and how full the last one is, how many threads are resident, and how often K and
-// V are asked for by so many blocks. Only where a tool saw grid and block; nothing is inferred.
+// The launch of each call's main kernel: how many SMs its blocks can reach, how many waves they
+// make and how full the last one is, how many threads are resident, and how often that many blocks
+// request K and V. Only with grid and block from a tool; nothing is inferred.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<Finding> analyze_launch(const Evidence& evidence);
 namespace {
 
 constexpr std::size_t k_name_bytes = 80;
-/// From this share of a call's time on, one kernel does the work.
+/// From this share of a call's time on, a kernel is considered to do all the work.
 constexpr double k_whole_share = 0.95;
 
 std::optional<Occupancy> occupancy_of(const Device& device, const KernelFacts& kernel) {
@@ -42,8 +42,8 @@ std::optional<Occupancy> occupancy_of(const Device& device, const KernelFacts& k
 struct Coverage {
   double blocks = 0, units = 0;
   double units_frac = 0;                   ///< of the SMs that can have a block
-  std::optional<Occupancy> resident;       ///< of one SM
-  std::optional<double> waves, full_frac;  ///< full_frac: of the places of all waves
+  std::optional<Occupancy> resident;       ///< per SM
+  std::optional<double> waves, full_frac;  ///< full_frac: of the block slots of all waves
 };
 
 Coverage coverage_of(const Device& device, const KernelFacts& kernel) {
@@ -78,8 +78,8 @@ std::string coverage_words(const Coverage& coverage, const Device& device) {
       100 * *coverage.full_frac);
 }
 
-/// Rows that each block takes if blocks share out the rows of the query heads evenly; nothing where
-/// they cannot (fewer blocks than heads, more than rows, heads that are not served alike).
+/// Rows per block if blocks divide the rows of the query heads evenly; nothing when they cannot
+/// (fewer blocks than heads, more than rows, heads with unequal shares).
 std::optional<std::int64_t> implied_rows(const problem::Problem& problem, std::int64_t blocks) {
   const std::int64_t heads = problem.B * problem.Hq;
   if (blocks < heads || blocks % heads != 0) return std::nullopt;
@@ -100,7 +100,7 @@ void add_shared_memory(Finding& finding, const Device& device, const KernelFacts
 }
 
 void add_reads(Finding& finding, const Observation& observation, const KernelFacts& kernel) {
-  // Where other kernels do a part of the work, keys may be split, or scores go through memory.
+  // With other kernels taking part, keys may be split or scores may go through memory.
   if (kernel.share_frac && *kernel.share_frac < k_whole_share) return;
   const auto rows = implied_rows(observation.problem, *kernel.blocks);
   if (!rows) return;
@@ -120,8 +120,8 @@ void add_reads(Finding& finding, const Observation& observation, const KernelFac
                   *rows, *rows == 1 ? "" : "s", redundancy, byte_words(requested), rate);
 }
 
-/// What is known of the threads that work: a thread for each row at least, and at most the lanes
-/// that were active in the warps that issued. A warp that waits is in neither.
+/// Bounds for the number of working threads: at least one thread per row, and at most the active
+/// lanes of issuing warps. Waiting warps are in neither.
 void add_active_threads(Finding& finding, const KernelFacts& kernel) {
   if (!kernel.threads_per_block) return;
   const auto threads = static_cast<double>(*kernel.threads_per_block);
@@ -184,7 +184,7 @@ Finding finding_of(const Device& device, const Observation& observation,
   return finding;
 }
 
-/// What was launched but not timed, where nothing was timed: a profile by itself.
+/// Calls that were launched but not timed, for a profile without timing.
 std::vector<Observation> calls_of(const Evidence& evidence) {
   std::vector<Observation> calls;
   if (!evidence.observations.empty()) return calls;
@@ -198,7 +198,7 @@ std::vector<Observation> calls_of(const Evidence& evidence) {
   return calls;
 }
 
-/// One for each subject of which no launch was seen.
+/// One for each subject without a seen launch.
 Finding not_seen(const Evidence& evidence, const Observation& observation) {
   Finding finding;
   finding.analysis = "launch";

@@ -21,14 +21,14 @@ namespace {
 
 constexpr std::size_t k_most_gaps = 50;
 
-/// Where the figures stand.
+/// The columns of the figures.
 struct Columns {
   std::map<std::string, std::size_t> sizes;  ///< token of a problem text -> column
   std::optional<std::size_t> problem, ours, reference;
-  /// A column that says whose the row's time is, and the two that are read.
+  /// The provider column, which says whose the row's time is, and the providers that are read.
   std::optional<std::size_t> provider;
   std::string ours_name, reference_name;
-  double ours_unit_us = 0, reference_unit_us = 0;  ///< microseconds of 1
+  double ours_unit_us = 0, reference_unit_us = 0;  ///< microseconds per unit
 };
 
 Error invalid(std::string_view what, std::string reason, std::string advice) {
@@ -45,7 +45,7 @@ bool is_reference_name(const std::string& name) {
   return has_word(name, {"torch", "sdpa", "cudnn", "flash", "baseline", "reference"});
 }
 
-/// Quantiles and deviations are times, but not the figure of a row.
+/// True for quantiles and deviations, which are times but not a row's figure.
 bool is_side_figure(const std::string& name) {
   return has_word(name, {"std", "dev", "min", "max", "p90", "p95", "p99", "low", "high", "err"});
 }
@@ -66,14 +66,14 @@ std::vector<TimeColumn> time_columns(const TextRow& header) {
   std::vector<TimeColumn> times;
   for (std::size_t c = 0; c < header.cells.size(); ++c) {
     const HeaderCell cell = read_header_cell(header.cells[c]);
-    // "Seq (S)" is a size, though it ends like seconds.
+    // "Seq (S)" is a size, although it ends like seconds.
     const bool is_size = !size_token(header.cells[c]).empty();
     if (cell.unit_us > 0 && !is_size) times.push_back({c, cell.name, cell.unit_us});
   }
   return times;
 }
 
-/// The column that was asked for, else the only one of its side.
+/// The requested column, else the only one of its side.
 Result<std::optional<TimeColumn>> pick(const TextRow& header, const std::vector<TimeColumn>& times,
                                        const std::string& asked, bool is_reference,
                                        std::string_view what) {
@@ -103,7 +103,7 @@ Result<std::optional<TimeColumn>> pick(const TextRow& header, const std::vector<
 }
 
 /// Rows of several implementations in one column of times: one is ours, one the reference. Errors:
-/// invalid (two may be either).
+/// invalid (ambiguous).
 Result<void> pick_providers(const TextTable& table, const TableReading& reading,
                             std::string_view what, Columns& columns) {
   std::vector<std::string> ours, references;
@@ -195,7 +195,7 @@ Result<Columns> columns_of(const TextTable& table, const TableReading& asked,
   return columns;
 }
 
-/// The row's problem: what its cells say before what --shape says.
+/// The row's problem: its cells take precedence over --shape.
 Result<Problem> problem_of(const TextRow& row, const Columns& columns,
                            const std::vector<Token>& shape) {
   std::vector<Token> tokens;
@@ -229,7 +229,7 @@ Result<Problem> problem_of(const TextRow& row, const Columns& columns,
   return problem::parse_problem(text);
 }
 
-/// Without what a reader of the table takes for granted.
+/// Without the parts that readers of the table assume.
 std::string short_name(const Problem& problem) {
   std::string text = problem::to_text(problem);
   const auto drop = [&](const std::string& words) {
@@ -332,7 +332,7 @@ class Reader {
   const TableReading& m_reading;
   std::vector<Token> m_shape;
   std::map<std::string, std::size_t> m_lines;  ///< problem -> line of its first row
-  std::string m_provider;                      ///< of the row at hand, where rows name it
+  std::string m_provider;                      ///< of the present row, if rows name it
   std::set<std::string> m_others;
   TableEvidence m_result;
   std::size_t m_left_out = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t k_kib = 1'024;
 constexpr std::int64_t k_schedulers = 4;
-constexpr std::int64_t k_register_unit = 256;  // registers of a warp are allocated in these
+constexpr std::int64_t k_register_unit = 256;  // allocation unit of a warp's registers
 constexpr std::int64_t k_shared_unit = 128;    // bytes
 constexpr std::int64_t k_max_registers = 255;
 
@@ -29,7 +29,7 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/// Warps that the registers of one scheduler have room for.
+/// Number of warps for which one scheduler has registers.
 std::int64_t warps_of_scheduler(std::int64_t registers) {
   const std::int64_t of_warp = rounded_up(registers * k_warp_threads, k_register_unit);
   return k_sm_registers / k_schedulers / of_warp;
@@ -38,7 +38,7 @@ std::int64_t warps_of_scheduler(std::int64_t registers) {
 }  // namespace
 
 std::optional<SmLimits> sm_limits(std::string_view architecture) {
-  // "sm_90a" has features of its own and the resources of sm_90.
+  // "sm_90a" has additional features and the resources of sm_90.
   if (!architecture.empty() && ascii::is_alpha(architecture.back())) {
     architecture.remove_suffix(1);
   }
@@ -54,7 +54,8 @@ std::optional<Occupancy> occupancy(const SmLimits& limits, const BlockDemand& de
     return std::nullopt;
   }
   const std::int64_t warps = rounded_up(demand.threads, k_warp_threads) / k_warp_threads;
-  // A block's warps go round the schedulers, so its registers must fit with that rounding.
+  // A block's warps are distributed over the schedulers, so its registers must fit with that
+  // rounding.
   const bool registers_fit = rounded_up(warps, k_schedulers) *
                                  rounded_up(demand.registers * k_warp_threads, k_register_unit) <=
                              k_sm_registers;
@@ -68,7 +69,7 @@ std::optional<Occupancy> occupancy(const SmLimits& limits, const BlockDemand& de
   result.blocks = std::min({by_registers, by_shared, by_warps, std::int64_t{limits.blocks}});
   result.warps = result.blocks * warps;
   result.frac = static_cast<double>(result.warps) / limits.warps;
-  // Where several limits are equal the one that no code can lift is named.
+  // Of equal limits, the one that code cannot change is named.
   result.limited_by = result.blocks == by_warps        ? "warps"
                       : result.blocks == limits.blocks ? "blocks"
                       : result.blocks == by_shared     ? "shared memory"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Is it parallelism only? On the observed problem with the most work, where every unit has blocks
-// to work on, a subject that still reaches little of the roofline is held back by something else,
-// and more blocks cannot be the cure. Where even that problem does not fill the device, it may be.
+// Whether parallelism alone limits the subject. On the observed problem with the most work, where
+// every unit has blocks, a subject that still reaches little of the roofline is limited by
+// something else, and more blocks cannot help. If even that problem does not fill the device,
+// parallelism may be the limit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,12 +23,12 @@ std::vector<Finding> analyze_parallelism(const Evidence& evidence);
 
 namespace {
 
-constexpr double k_little = 0.3;  // of the roofline; at and above it nothing is asked
-constexpr double k_full = 2;      // blocks a unit, so that a half-filled last wave is no excuse
+constexpr double k_little = 0.3;  // of the roofline; larger shares are not questioned
+constexpr double k_full = 2;  // blocks per unit, so that a half-filled last wave does not matter
 
 struct Blocks {
   double count = 0;
-  bool is_seen = false;  ///< of a launch; else blocks of 64 query rows, as a tiled kernel has them
+  bool is_seen = false;  ///< from a launch; else blocks of 64 query rows, as in a tiled kernel
 };
 
 Blocks blocks_of(const Evidence& evidence, const Observation& observation) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What Nsight Compute saw of each call's main kernel: how busy the SMs and the memory were, what
-// its rules advise in its own words; and, where it was not allowed to look or is not there, that
-// nobody saw hit rates, bank conflicts, coalescing and achieved occupancy.
+// Nsight Compute's facts on each call's main kernel: utilization of SMs and memory, and its rules'
+// advice; or, when it could not run, that hit rates, bank conflicts, coalescing and achieved
+// occupancy are unknown.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,14 +23,13 @@ std::vector<Finding> analyze_profile(const measure::Evidence& evidence);
 
 namespace {
 
-/// Below this share of both, ncu's own rule SOLBottleneck calls a kernel limited by latency; from
-/// k_busy_percent on it calls what is busy well used (Nsight Compute documentation, Speed of
-/// Light).
+/// Below k_idle_percent of both, ncu's rule SOLBottleneck calls a kernel latency-bound; from
+/// k_busy_percent on it calls a unit well utilized (Nsight Compute documentation, Speed of Light).
 constexpr double k_idle_percent = 60, k_busy_percent = 80;
 constexpr std::size_t k_most_name_bytes = 80, k_most_advice = 3;
 
 struct Metric {
-  const char* key;     ///< of KernelFacts::metrics
+  const char* key;     ///< in KernelFacts::metrics
   const char* figure;  ///< of the finding
   double unit;
 };
@@ -62,8 +61,8 @@ std::string reading(std::optional<double> sm, std::optional<double> memory) {
                      std::max(*sm, *memory) >= k_busy_percent ? "well used" : "the busier");
 }
 
-/// Whether one of ncu's rules speaks of it; that none does proves nothing, as a rule speaks only
-/// where its section was taken.
+/// True when one of ncu's rules mentions it. Absence proves nothing, since a rule needs its
+/// section.
 bool is_advised(const KernelFacts& kernel, std::string_view words) {
   return std::any_of(kernel.advice.begin(), kernel.advice.end(), [&](std::string advice) {
     std::transform(advice.begin(), advice.end(), advice.begin(), ascii::lower);

@@ -24,7 +24,7 @@ std::string text_of(const Json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// "(8, 32, 1)" -> 256. Nothing where a size is missing, not positive, or too large to be true.
+/// "(8, 32, 1)" -> 256. Nothing when a size is missing, not positive, or implausibly large.
 std::optional<std::int64_t> product_of(std::string_view sizes) {
   std::int64_t product = 1;
   int read = 0;
@@ -42,7 +42,7 @@ std::optional<std::int64_t> product_of(std::string_view sizes) {
   return read >= 1 && read <= 3 ? std::optional(product) : std::nullopt;
 }
 
-/// ncu's metrics that are numbers, by "name [unit]".
+/// ncu's numeric metrics, by "name [unit]".
 std::map<std::string, double> numbers_of(const Json& launch) {
   std::map<std::string, double> numbers;
   const auto metrics = launch.find("metrics");
@@ -66,7 +66,7 @@ std::optional<std::int64_t> count_of(const std::map<std::string, double>& number
   return std::llround(found->second);
 }
 
-/// Each launch's share of the durations, where every launch has one.
+/// Each launch's share of the durations, if every launch has one.
 void add_shares(std::span<KernelFacts> kernels) {
   double whole = 0;
   for (const KernelFacts& kernel : kernels) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From records of tools and of the compiler to the kernels of the evidence. Pure; who calls:
-// whoever gathers evidence (a live session, a log, files).
+// Converts records of tools and of the compiler to the evidence's kernels. Pure; used by code that
+// gathers evidence (from a live session, a log, files).
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace wb::analyze {
 
-/// The payload of a profile_taken event (docs/contracts/session_format.md): kernels where a
-/// profiler looked (ncu, torch.profiler), else a blind spot with its reason; answers of other tools
-/// add nothing. What is not well formed in the records is left out.
+/// Adds a profile_taken payload (docs/contracts/session_format.md): kernels from a profiler (ncu,
+/// torch.profiler), else a blind spot with its reason; other tools' answers add nothing. Malformed
+/// records are skipped.
 void add_profile(measure::Evidence& evidence, const Json& payload, std::int64_t event);
 
-/// Launches as read_ncu_report() gives them, of one call of a subject on a problem.
+/// Adds launches in the form of read_ncu_report(), of one call of a subject on a problem.
 void add_launches(measure::Evidence& evidence, const Json& launches, const std::string& subject,
                   const problem::Problem& problem, const std::string& source,
                   const std::vector<std::int64_t>& events);
 
-/// What ptxas says of a build's kernels.
+/// Adds ptxas' facts about a build's kernels.
 void add_ptxas(measure::Evidence& evidence, const variant::PtxasRecord& record,
                const std::string& subject, const std::vector<std::int64_t>& events);
 

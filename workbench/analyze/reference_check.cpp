@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether what a subject is held against was measured in a state that says something: a time that
-// stays the same while the work grows is a fixed cost (launch, host) or a device with room left,
-// and one that is longer for less of the same work was not warmed up, or was disturbed.
+// Whether a reference was measured in a meaningful state: a time that stays the same while the work
+// grows is a fixed cost (launch, host) or a device with free capacity; a longer time for less of
+// the same work means missing warm-up or a disturbance.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,12 +24,12 @@ std::vector<Finding> analyze_reference_check(const Evidence& evidence);
 
 namespace {
 
-constexpr double k_flat_work_ratio = 4;     // so much more work …
-constexpr double k_flat_time_ratio = 1.15;  // … in no more than so much more time is a fixed cost
+constexpr double k_flat_work_ratio = 4;     // this much more work …
+constexpr double k_flat_time_ratio = 1.15;  // … in at most this much more time is a fixed cost
 constexpr double k_longer_for_less = 1.2;
-constexpr double k_launch_times = 2;  // up to so many empty calls, a call is mostly launch
+constexpr double k_launch_times = 2;  // up to this many empty calls, a call is mostly launch
 
-/// No size of `less` exceeds that of `more`, and all else is alike.
+/// True when no size of `less` exceeds that of `more`, with everything else equal.
 bool is_less_of_the_same(const Problem& less, const Problem& more) {
   return less.dtype == more.dtype && less.causal == more.causal && less.mask == more.mask &&
          less.keep_frac == more.keep_frac && less.layout == more.layout &&
@@ -42,7 +42,7 @@ bool is_less_of_the_same(const Problem& less, const Problem& more) {
 
 struct Pair {
   const Observation *less = nullptr, *more = nullptr;
-  double work_ratio = 0, time_ratio = 0;  ///< more over less
+  double work_ratio = 0, time_ratio = 0;  ///< of more over less
 };
 
 Finding finding_of(const Pair& pair, const char* state, std::string statement) {
@@ -72,7 +72,7 @@ std::string times_words(const Pair& pair) {
                      pair.work_ratio);
 }
 
-/// Names of the kernels that a call was seen to launch.
+/// Names of the kernels that a call launched, as far as seen.
 std::set<std::string> kernels_of(const Evidence& evidence, const Observation& observation) {
   std::set<std::string> names;
   for (const measure::KernelFacts& kernel : evidence.kernels) {
@@ -102,7 +102,7 @@ Finding longer_for_less(const Pair& pair, const Evidence& evidence) {
   return finding;
 }
 
-/// Blocks of 64 rows for each unit; nothing when the units are not known.
+/// Blocks of 64 rows per unit; nothing when the units are unknown.
 std::optional<double> blocks_per_unit(const device::Device& device, const Problem& problem) {
   if (device.units <= 0) return std::nullopt;
   return static_cast<double>(problem::row_block_count(problem)) / static_cast<double>(device.units);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which limit rules a problem on this device, judged by the fastest subject seen on it: the cost of
-// a call (launch), too little parallel work (latency), memory or compute. Explains why advice that
-// helps large problems does nothing for small ones.
+// What limits a problem on this device, by its fastest subject: the cost of a call (launch), too
+// little parallel work (latency), memory or compute. Explains why advice for large problems does
+// not help small ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ std::vector<Finding> analyze_regime(const Evidence& evidence);
 
 namespace {
 
-/// From this share of the time on, the empty call is what there is to gain.
+/// From this share on, the empty call is the main part of the time.
 constexpr double k_launch_share = 0.2;
-/// A subject that reaches half of a peak is bound by it, however little parallelism it seems to
-/// have (it found more, for example by splitting keys).
+/// A subject that reaches half of a peak is bound by it, however little parallelism the problem has
+/// by itself (it may split keys, for example).
 constexpr double k_near_peak_share = 0.5;
 
 struct Limits {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What registers alone allow: the most warps that an SM can hold of each compiled kernel, whatever
-// its block size. An upper bound of the occupancy, from ptxas' records; few warps are no fault by
-// themselves (kernels on the matrix units are built so), only where latency is not hidden.
+// The register limit: the most warps of each compiled kernel that an SM can hold for any block
+// size. An upper bound of occupancy, from ptxas' records. Few warps are no fault by themselves
+// (matrix-unit kernels are built so), only if latency is not hidden.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How much of the device's peak a subject reaches on a problem, with the peak of the problem's own
-// dtype (or of the faster units that it must use where it beats that), and the headroom that leaves
-// above what the peak or an empty call takes, whichever is longer. One finding per observation.
+// The share of the device's peak that a subject reaches on a problem, for the peak of the problem's
+// dtype (or of faster units, if it exceeds that), and the headroom down to the time at the peak or
+// of an empty call, whichever is longer. One finding per observation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,13 +22,13 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence);
 namespace {
 
 struct Shares {
-  std::optional<double> flops, bytes;  ///< of the peak, where the plan can show it
-  Dtype units = Dtype::f32;            ///< whose compute peak that is
+  std::optional<double> flops, bytes;  ///< of the peak, if the plan can show it
+  Dtype units = Dtype::f32;            ///< dtype of the compute peak
   std::string unseen;
 };
 
-/// The problem's own dtype, unless the time beats its peak: an honest f32 kernel may split its
-/// products over the faster units of another.
+/// The problem's dtype, unless the time beats its peak: an honest f32 kernel may split its products
+/// over faster units.
 Dtype units_of(const Device& device, const Observation& observation, double flops_per_s) {
   const auto share_of = [&](Dtype units) {
     const auto peak = known(device::peak_flops_per_s(device, units));
@@ -71,15 +71,15 @@ Shares shares_of(const Device& device, const Observation& observation,
   return shares;
 }
 
-/// What a time could at best come to.
+/// The lowest possible time and what determines it.
 struct Bound {
   std::string_view name;  ///< "memory", "compute" or "launch"
-  double headroom = 1;    ///< time over that
+  double headroom = 1;    ///< time over the bound
 };
 
 Bound bound_of(const Observation& observation, double share, bool by_bytes, double overhead_us) {
   const double time_us = observation.measurement.median_us;
-  // No kernel does less than an empty one, however little the problem asks for.
+  // No kernel takes less than an empty one, however small the problem.
   if (overhead_us > share * time_us) return {"launch", std::max(time_us / overhead_us, 1.0)};
   return {by_bytes ? "memory" : "compute", 1 / share};
 }
@@ -113,7 +113,7 @@ std::string statement_of(const Observation& observation, const Shares& shares, d
   return words;
 }
 
-/// Of 16-bit problems on a GPU: the rate over the peak of the FMA units (that of f32). Above 1 the
+/// For 16-bit problems on a GPU: the rate over the FMA units' peak (that of f32). Above 1 the
 /// products must have run on the matrix units.
 void add_fma_share(Finding& finding, const Device& device, Dtype dtype, double flops_per_s) {
   if (device.backend != "cuda" || dtype == Dtype::f32) return;

@@ -12,10 +12,11 @@
 namespace wb::analyze {
 namespace {
 
-/// A tile of K and one of V that the whole block loads and reads: for each a barrier before it is
-/// read, and one before the next overwrites it. Rings of tiles need fewer.
+/// For a tile of K and one of V loaded and read by the whole block: one barrier before each is
+/// read, and one before each is overwritten. Multi-buffered tiles need fewer.
 constexpr std::int64_t k_barriers_of_a_step = 4;
-constexpr std::int64_t k_loop_share = 4;  ///< of the products inside loops, at least a quarter
+/// Inverse share of the products inside loops: at least a quarter.
+constexpr std::int64_t k_loop_share = 4;
 
 std::string_view base_of(const SassLine& line) {
   return line.opcode.substr(0, line.opcode.find('.'));
@@ -35,7 +36,7 @@ bool is_multiply_add(const SassLine& line) {
   return base == "FFMA" || base == "FFMA2" || base == "HFMA2" || base == "DFMA";
 }
 
-/// "DEPBAR.LE SB0, 0x1": how many groups of copies may still be on their way.
+/// "DEPBAR.LE SB0, 0x1": how many groups of copies may still be in flight.
 std::optional<std::int64_t> copies_left_by(const SassLine& line) {
   if (!line.opcode.starts_with("DEPBAR.LE")) return std::nullopt;
   const auto operands = operands_of(line);
@@ -44,10 +45,10 @@ std::optional<std::int64_t> copies_left_by(const SassLine& line) {
 }
 
 struct Range {
-  std::size_t begin = 0, end = 0;  ///< the jump back is the last
+  std::size_t begin = 0, end = 0;  ///< the last instruction jumps back
 };
 
-/// From where the code jumps back to. Several jumps to one place are one loop.
+/// Loops by their backward jumps. Several jumps to one target form one loop.
 std::optional<std::vector<Range>> loops_of(const std::vector<SassLine>& code) {
   std::map<std::int64_t, std::size_t> place;
   for (std::size_t i = 0; i < code.size(); ++i) place[code[i].address] = i;
@@ -60,7 +61,8 @@ std::optional<std::vector<Range>> loops_of(const std::vector<SassLine>& code) {
     const auto target = operands.empty() ? std::nullopt : immediate(operands.back());
     if (!target || !place.contains(*target)) return std::nullopt;
     const std::size_t begin = place[*target];
-    if (begin < i) ends[begin] = std::max(ends[begin], i);  // to itself: the end of the code
+    if (begin < i)
+      ends[begin] = std::max(ends[begin], i);  // a jump to itself is the end of the code
   }
   std::vector<Range> loops;
   for (const auto& [begin, end] : ends) loops.push_back({begin, end});
@@ -102,7 +104,8 @@ SassSync synchronization(const std::vector<SassLine>& code) {
     std::fill(in_loop.begin() + static_cast<std::ptrdiff_t>(range.begin),
               in_loop.begin() + static_cast<std::ptrdiff_t>(range.end) + 1, true);
   }
-  std::int64_t looped = 0;  // what is done once, such as the last division, is no walk over keys
+  std::int64_t looped =
+      0;  // work outside loops, such as the last division, does not iterate over keys
   for (std::size_t i = 0; i < code.size(); ++i) looped += in_loop[i] && is_product(code[i]) ? 1 : 0;
   if (looped == 0) return sync;
   for (const Range& range : *loops) {

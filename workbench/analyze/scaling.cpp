@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How time grows with work where the observed problems differ in one size only: the exponent b of
-// time = c work^b, by least squares on logs, beside that of what the subject is held against. Work,
-// not the size: attention's work is quadratic in S, and half of it under a causal rule. Problems
-// that differ in two sizes are never mixed.
+// How time grows with work over problems that differ in one size only: the exponent b of time = c
+// work^b, by least squares on logs, beside that of the reference. It uses work, not the size:
+// attention's work is quadratic in S, and half of that under a causal rule. Problems that differ in
+// two sizes are never mixed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t k_min_sizes = 3;
 constexpr double k_min_work_range = 2;      // below it, an exponent says nothing
-constexpr double k_linear_tolerance = 0.1;  // of the exponent about 1
+constexpr double k_linear_tolerance = 0.1;  // a smaller range gives no meaningful exponent
 
 std::string_view class_of(double exponent) {
   if (exponent < 1 - k_linear_tolerance) return "sub-linear";
@@ -36,7 +36,7 @@ std::set<std::int64_t> sizes_of(const ScalingFamily& family) {
   return sizes;
 }
 
-/// The exponent over the last step to more work.
+/// The exponent over the last increase of work.
 double last_step(const ScalingFamily& family) {
   const ScalingPoint& last = family.points.back();
   const auto before =
@@ -45,7 +45,7 @@ double last_step(const ScalingFamily& family) {
   return std::log(last.time_us / before->time_us) / std::log(last.work_flops / before->work_flops);
 }
 
-/// The fastest at the largest size of those that were measured on the very same problems.
+/// The fastest at the largest size among subjects measured on exactly the same problems.
 const ScalingFamily* reference_of(const ScalingFamily& family,
                                   const std::vector<ScalingFamily>& references) {
   const ScalingFamily* best = nullptr;

@@ -20,11 +20,11 @@ namespace {
 constexpr double k_fit_confidence = 0.95;
 
 struct Split {
-  Problem rest;  ///< the problem with the varied size taken out: what all members share
+  Problem rest;  ///< the problem without the varied size, common to all members
   std::int64_t size = 0;
 };
 
-/// One way in which problems may differ; nothing when the problem is not of that kind.
+/// One size in which problems may differ; nothing for problems of another kind.
 struct Axis {
   std::string_view name;
   std::optional<Split> (*split)(Problem problem);

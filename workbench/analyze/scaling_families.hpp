@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Observations that differ in one size only, and the power law through them. Shared by the analyses
-// that ask how time grows: of one subject, beside another, over heads that a grid may miss.
+// Families of observations that differ in one size only, and a power-law fit through each. Shared
+// by the analyses of scaling.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,32 @@
 namespace wb::analyze {
 
 struct ScalingPoint {
-  std::int64_t size = 0;  ///< of the axis
+  std::int64_t size = 0;  ///< value of the axis
   double work_flops = 0, time_us = 0;
-  const measure::Observation* observation = nullptr;  ///< into the observations that were given
+  const measure::Observation* observation = nullptr;  ///< into the given observations
 };
 
 /// One subject under one plan, on problems that differ in the axis only.
 struct ScalingFamily {
   std::string_view axis;  ///< "B*Hq", "S", "Skv" or "D"
-  std::string rest;       ///< what the problems share, as text; equal for equal families
+  std::string rest;       ///< the common part of the problems, as text; equal for equal families
   std::string subject;
   measure::PlanKind plan = measure::PlanKind::hot;
   std::vector<ScalingPoint> points;  ///< by work, ascending
 };
 
-/// In the order of the axes, then of the observations. Those without a time are left out; families
-/// of one point are not.
+/// In the order of the axes, then of the observations. Observations without a time and families of
+/// one point are left out.
 std::vector<ScalingFamily> scaling_families(std::span<const measure::Observation> observations);
 
 /// time = c work^exponent by least squares on logs.
 struct PowerFit {
   double exponent = 0, standard_error = 0;
-  double low = 0, high = 0;  ///< 95 %: exponent ± t(n - 2) standard errors; from how far the points
-                             ///< lie off the line, not from the noise of each
+  /// 95 %: exponent ± t(n - 2) standard errors, from the residuals and not from the noise of each
+  /// point.
+  double low = 0, high = 0;
 };
-/// For three points or more, not all of the same work.
+/// Needs three points or more, with different work.
 PowerFit fit_power(std::span<const ScalingPoint> points);
 
 /// Ratio of the largest to the smallest work.

@@ -17,7 +17,7 @@ int bits_of_access(std::string_view opcode) {
   return opcode.find(".64") != std::string_view::npos ? 64 : 32;
 }
 
-/// Wide accesses take the warp in two or four groups of lanes; each group needs as many passes as
+/// Wide accesses handle the warp in two or four groups of lanes; each group needs as many passes as
 /// its fullest bank has different words.
 int ways_of(const LaneValue& address, int bits) {
   const std::size_t group = 32 * 32 / static_cast<std::size_t>(bits);
@@ -26,7 +26,7 @@ int ways_of(const LaneValue& address, int bits) {
     std::map<std::int64_t, std::set<std::int64_t>> words;
     for (std::size_t lane = begin; lane < begin + group; ++lane) {
       for (std::int64_t byte = 0; byte < bits / 8; byte += k_bank_bytes) {
-        // Far from zero, so that division rounds all lanes the same way.
+        // An offset far from zero, so that division rounds all lanes alike.
         const std::int64_t word = (address.lanes[lane] + byte + (k_most_align >> 1)) / k_bank_bytes;
         words[word % k_banks].insert(word);
       }
@@ -36,13 +36,13 @@ int ways_of(const LaneValue& address, int bits) {
   return static_cast<int>(worst);
 }
 
-/// Where the code may go on after each instruction; nothing where that is computed.
+/// The possible successors of each instruction; nothing when one is computed.
 std::optional<std::vector<std::vector<std::size_t>>> ways_through(
     const std::vector<SassLine>& code) {
   std::map<std::int64_t, std::size_t> place;
   for (std::size_t i = 0; i < code.size(); ++i) place[code[i].address] = i;
   std::vector<std::vector<std::size_t>> next(code.size());
-  std::vector<std::size_t> meeting_points;  // of BSSY: where its threads go on together
+  std::vector<std::size_t> meeting_points;  // of BSSY: where its threads reconverge
   for (std::size_t i = 0; i < code.size(); ++i) {
     const std::string_view opcode = code[i].opcode.substr(0, code[i].opcode.find('.'));
     const bool jumps = opcode == "BRA" || opcode == "BSSY";
@@ -77,8 +77,7 @@ bool reads_more_dimensions(const std::vector<SassLine>& code) {
 
 using Paths = std::vector<std::vector<std::size_t>>;
 
-/// The first instructions of blocks of straight code: where the code jumps to, or may go on in more
-/// than one way.
+/// The first instructions of basic blocks: jump targets, and instructions after a branch.
 std::set<std::size_t> heads_of(const Paths& next) {
   std::set<std::size_t> heads;
   for (std::size_t i = 0; i < next.size(); ++i) {
@@ -89,8 +88,8 @@ std::set<std::size_t> heads_of(const Paths& next) {
   return heads;
 }
 
-/// The registers before each block, whichever way the code came there. Every round makes less
-/// known, so it ends.
+/// The register values before each basic block, joined over all paths. Every round reduces what is
+/// known, so it terminates.
 std::map<std::size_t, LaneState> states_of(const std::vector<SassLine>& code, const Paths& next,
                                            const std::set<std::size_t>& heads) {
   std::map<std::size_t, LaneState> begins{{0, LaneState{}}};
@@ -148,7 +147,7 @@ SharedBanks shared_banks(const std::vector<SassLine>& code) {
   const std::set<std::size_t> heads = is_followed ? heads_of(*next) : std::set<std::size_t>();
   std::map<std::size_t, LaneState> begins;
   if (is_followed) begins = states_of(code, *next, heads);
-  std::optional<LaneState> state;  // nothing where the code is never reached
+  std::optional<LaneState> state;  // nothing for unreachable code
   for (std::size_t i = 0; i < code.size(); ++i) {
     if (const auto found = begins.find(i); found != begins.end()) {
       state = found->second;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Bank conflicts of shared memory that the machine code gives away: where the address of an access
-// follows from the thread's index by whole-number arithmetic alone, its 32 lanes are worked out and
-// put on the 32 banks. Where it does not, nothing is said. Private to analyze; called by the reader
-// of disassemblies.
+// Bank conflicts of shared memory visible in the machine code: if an access's address follows from
+// the thread index by integer arithmetic, the banks of its 32 lanes are computed; else it is
+// unknown. Private to analyze; called by the reader of disassemblies.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +13,15 @@
 namespace wb::analyze {
 
 struct SharedBanks {
-  /// Times the fewest passes that so wide an access can take -> accesses (LDS, STS) in the code.
+  /// Passes over the minimum for an access of that width -> number of accesses (LDS, STS) in the
+  /// code.
   std::map<int, std::int64_t> ways;
-  std::int64_t unknown = 0;  ///< accesses whose lanes are not known, or not all active
+  std::int64_t unknown = 0;  ///< accesses with unknown or inactive lanes
 };
 
-/// Assumes blocks of one dimension, of whole warps; a kernel that reads threadIdx.y or z, or jumps
-/// to computed addresses, has all its accesses unknown. Values are followed through loops: what
-/// differs from lane to lane in more than one way is unknown.
+/// Assumes one-dimensional blocks of whole warps. In a kernel that reads threadIdx.y or z or jumps
+/// to computed addresses, all accesses are unknown. Values are tracked through loops; a value with
+/// several possible lane patterns is unknown.
 SharedBanks shared_banks(const std::vector<SassLine>& code);
 
 }  // namespace wb::analyze

@@ -28,7 +28,7 @@ std::string_view unquoted(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\"'") - begin + 1);
 }
 
-/// Microseconds of one such unit; 0 for what is none of time.
+/// Microseconds per unit; 0 when it is no unit of time.
 double unit_of(std::string_view word) {
   struct Unit {
     std::string_view word;
@@ -57,8 +57,8 @@ std::string_view without_python(std::string_view text) {
   return unquoted(text.substr(open + 1, text.size() - open - 2));
 }
 
-/// Of a whole text; thousands apart ("1,234.5") only where a point or a second comma shows that the
-/// commas are no decimal ones.
+/// Parses a whole text. Commas count as thousands separators ("1,234.5") only with a decimal point
+/// or a second comma.
 std::optional<double> number_of(std::string_view text) {
   std::string digits(text);
   const auto commas = std::count(digits.begin(), digits.end(), ',');
@@ -96,7 +96,7 @@ HeaderCell read_header_cell(std::string_view text) {
     if (open != std::string::npos) take(open, open + 1, name.size() - open - 2);
     return cell;
   }
-  // "ms" alone; "s" alone is a length.
+  // "ms" alone is a unit; "s" alone is a length.
   if (name.size() > 1 && take(0, 0, name.size())) return cell;
   const auto apart = name.find_last_of("_ ");
   if (apart != std::string::npos) take(apart, apart + 1, name.size() - apart - 1);
@@ -105,14 +105,14 @@ HeaderCell read_header_cell(std::string_view text) {
 
 namespace {
 
-/// "Seq Len", "seq_len", "SEQ-LEN": one name.
+/// "Seq Len", "seq_len", "SEQ-LEN": the same name.
 std::string compact(std::string_view text) {
   std::string name = small(unquoted(text));
   std::erase_if(name, [](char c) { return c == '_' || c == '-' || c == ' ' || c == '.'; });
   return name;
 }
 
-/// "1k", "2K", "1Mi" of sizes: powers of two, as lengths are told.
+/// "1k", "2K", "1Mi" in sizes: powers of two, as usual for lengths.
 double take_thousands(std::string_view& text) {
   if (text.ends_with('i')) text.remove_suffix(1);
   double factor = 1;
@@ -122,7 +122,7 @@ double take_thousands(std::string_view& text) {
   return factor;
 }
 
-/// "1,024" of a size is whole, so that its comma is of thousands.
+/// "1,024" as a size is an integer, so its comma separates thousands.
 std::optional<double> size_of(std::string_view text) {
   std::string_view digits = text;
   const double factor = take_thousands(digits);
@@ -145,7 +145,7 @@ std::string size_token(std::string_view header) {
     std::string_view token;
     std::initializer_list<std::string_view> words;
   };
-  // Names of PyTorch, Triton's tutorials, FlashAttention, FlashInfer and of tables in reports.
+  // Names used by PyTorch, Triton's tutorials, FlashAttention, FlashInfer and tables in reports.
   static const std::array<Words, 10> k_words{{
       {"B", {"b", "z", "batch", "batchsize", "bs", "bsz", "nbatch", "numbatch", "batches"}},
       {"Hq",
@@ -198,7 +198,7 @@ std::string size_token(std::string_view header) {
       {"problem", {"problem", "shape", "config", "configuration", "case"}},
   }};
   std::string name = compact(header);
-  std::string letter;  // "Heads (H)": the letter says the same again
+  std::string letter;  // "Heads (H)": the letter repeats the word
   if (const auto open = name.find_first_of("(["); open != std::string::npos && open > 0) {
     const char last = name.back();
     if (last != ')' && last != ']') return {};

@@ -9,7 +9,7 @@
 namespace wb::analyze {
 namespace {
 
-/// Without spaces around it and marks of emphasis and code.
+/// Trimmed, and without marks of emphasis and code.
 std::string cell_of(std::string_view text) {
   constexpr std::string_view k_around = " \t\r*`";
   const auto begin = text.find_first_not_of(k_around);
@@ -23,7 +23,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-/// "|---:|:--|": the line below a header.
+/// True for "|---:|:--|", the line below a header.
 bool is_rule(std::string_view line) {
   return line.find('-') != std::string_view::npos &&
          line.find_first_not_of("|-:+ \t") == std::string_view::npos;
@@ -73,7 +73,7 @@ std::vector<TextTable> markdown_tables(std::string_view text) {
   return tables;
 }
 
-/// Records of CSV with the lines on which they begin: a quoted cell may hold line ends.
+/// CSV records with their first lines, since a quoted cell may hold line ends.
 std::vector<TextRow> csv_records(std::string_view text) {
   std::vector<TextRow> rows;
   std::size_t line = 1, begin = 0, begin_line = 1;

@@ -9,7 +9,7 @@ using problem::Problem;
 
 namespace {
 
-constexpr double k_softmax_flops = 5;  // of one score
+constexpr double k_softmax_flops = 5;  // per score
 
 double real(std::int64_t value) {
   return static_cast<double>(value);
@@ -19,7 +19,8 @@ double element_bytes(const Problem& problem) {
   return real(static_cast<std::int64_t>(size_bytes(problem.dtype)));
 }
 
-/// Keys that any row sees: the last row's, as the causal rules let later rows see more.
+/// The number of keys that any row sees: the last row's, since causal rules let later rows see
+/// more.
 std::int64_t seen_keys(const Problem& problem) {
   return problem::visible_keys(problem, problem.Sq - 1);
 }

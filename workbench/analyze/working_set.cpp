@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What of each problem fits where: K and V of one head beside the fast memory of one unit (shared
-// memory of an SM, L2 of a core), K and V of all heads and all tensors beside the last cache. It
-// says which re-reads of K and V a cache can serve; by itself it says nothing of speed.
+// What fits where for each problem: K and V of one head beside the fast memory of one unit (shared
+// memory of an SM, L2 of a core), K and V of all heads and all tensors beside the last-level cache.
+// It shows which re-reads of K and V a cache can serve, and says nothing about speed by itself.
 #include <fmt/format.h>
 
 #include <set>
@@ -24,7 +24,7 @@ struct Store {
   std::optional<double> bytes;
 };
 
-/// The memory that one unit has for itself, larger than its registers.
+/// The private memory of one unit, apart from registers.
 Store unit_store(const Device& device) {
   if (device.backend == "cpu") return {"the L2 cache of a core", known(device.l2_bytes)};
   const bool is_nvidia = device.backend == "cuda";

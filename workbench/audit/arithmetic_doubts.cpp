@@ -16,7 +16,8 @@ namespace {
 constexpr std::array<double, 8> k_thousands{
     1e3, 1e-3, 1e6, 1e-6, 1e-9, 1.0 / 1024, 1.0 / 1048576.0, 1.0 / 1073741824.0};
 
-/// "= 0.5 MB/token", "= 4 Gbit", "= 6 in characters of another script": a unit that was not read.
+/// Whether a unit follows that was not read: "= 0.5 MB/token", "= 4 Gbit", or a character of
+/// another script.
 bool has_unread_unit(std::string_view rest) {
   if (rest.empty()) return false;
   if (rest[0] == '_') return true;
@@ -31,8 +32,9 @@ bool has_unread_unit(std::string_view rest) {
   return per || scaled;
 }
 
-/// "oneDNN 919/915 = 1.53x over …", "conflicts = 7/8 = 2,236", "512^2 = 7435": two runs, a share of
-/// something else, the name of a size. A share in percent says that it is one.
+/// Whether the expression may be something other than arithmetic: two runs ("oneDNN 919/915 = 1.53x
+/// over …"), a share of another quantity ("conflicts = 7/8 = 2,236") or the name of a size ("512^2
+/// = 7435"). A share in percent is always one.
 bool may_be_name(const Expression& computed, Unit printed) {
   const std::string_view text = computed.text;
   if (text.find(' ') != std::string_view::npos || computed.unit != Unit::none) return false;
@@ -42,7 +44,8 @@ bool may_be_name(const Expression& computed, Unit printed) {
   return power || ((fraction || size) && (printed == Unit::none || printed == Unit::factor));
 }
 
-/// The result is the computed one in thousands, millions …: which, a word says that was not read.
+/// Whether the result equals the computed value in thousands, millions or billions, so that the
+/// word for the scale may not have been read.
 bool may_be_scaled(const Expression& computed, const Figure& printed, const Interval& value) {
   if (printed.unit != Unit::none) return false;
   return std::any_of(k_thousands.begin(), k_thousands.end(), [&](double scale) {
@@ -50,7 +53,7 @@ bool may_be_scaled(const Expression& computed, const Figure& printed, const Inte
   });
 }
 
-/// "1 x 900 = 810K": a square, told by its side.
+/// "1 x 900 = 810K": the area of a square of which only the side is written.
 bool may_lack_factor(const Expression& computed, const Figure& printed) {
   if (computed.unit != Unit::none || computed.divided || computed.summed ||
       computed.operators != 1 || printed.scale == 1) {
@@ -62,7 +65,7 @@ bool may_lack_factor(const Expression& computed, const Figure& printed) {
   });
 }
 
-/// "(5 + 730 + 913) * 1.2 = 2 TB": the operands are of lines above that have a prefix.
+/// "(5 + 730 + 913) * 1.2 = 2 TB": the operands come from lines above, where they have a prefix.
 bool may_lack_prefix(const Expression& computed, const Figure& printed) {
   if (computed.unit != Unit::none) return false;
   static constexpr std::array<double, 8> k_scales{1e3,    1e6,       1e9,          1e12,
@@ -81,7 +84,8 @@ bool may_be_price_per(const Expression& computed, const Figure& printed) {
   });
 }
 
-/// "20 runs x $3 = $1,800": of a month; the unit between the operands was not written.
+/// "20 runs x $3 = $1,800": the result is for a month; the unit between the operands is not
+/// written.
 bool may_lack_calendar(const Expression& computed, const Figure& printed) {
   if (computed.unit == Unit::time || printed.unit == Unit::percent) return false;
   static constexpr std::array<double, 8> k_calendar{7, 12, 24, 30, 52, 60, 365, 3600};
@@ -92,7 +96,8 @@ bool may_lack_calendar(const Expression& computed, const Figure& printed) {
   });
 }
 
-/// The result is the computed one times the size of an element, or the operations of a step.
+/// Whether the result equals the computed value times the size of an element or the operations of a
+/// step.
 bool may_lack_size(const Expression& computed, const Figure& printed) {
   if (printed.unit != Unit::bytes && printed.unit != Unit::flops) return false;
   static constexpr std::array<double, 8> k_sizes{2, 0.5, 4, 0.25, 8, 0.125, 16, 12};
@@ -102,9 +107,9 @@ bool may_lack_size(const Expression& computed, const Figure& printed) {
   });
 }
 
-/// "100x80x40 = 2.7 MB": the size of a grid, of whose elements nothing says how large they are.
+/// "100x80x40 = 2.7 MB": the size of a grid whose element size is not stated.
 bool may_be_grid(const Expression& computed, const Figure& printed) {
-  constexpr double k_largest = 8;  // bytes of a plain element: so many and more are of a record
+  constexpr double k_largest = 8;  // bytes per element; from here on elements are records
   if (printed.unit != Unit::bytes || computed.unit != Unit::none || computed.divided ||
       computed.summed || printed.value < k_largest * computed.value.middle()) {
     return false;
@@ -125,7 +130,8 @@ bool may_be_grid(const Expression& computed, const Figure& printed) {
   return true;
 }
 
-/// "2 + 10 = 27.9%" of a number told elsewhere, "30.7/115.5 = 73.4%" less, "7.58/7.14 = 6.2%" more.
+/// "2 + 10 = 27.9%": a share of an unnamed number. "30.7/115.5 = 73.4%": a decrease. "7.58/7.14 =
+/// 6.2%": an increase.
 bool may_be_change(const Expression& computed, const Figure& printed) {
   if (printed.unit != Unit::percent || computed.unit != Unit::none) return false;
   if (!computed.divided) return true;
@@ -139,8 +145,9 @@ bool may_be_change(const Expression& computed, const Figure& printed) {
   });
 }
 
-/// Words right before an expression may change it ("after 3 passes 4 x 16 = 60"); a colon, a
-/// bracket, a bar or a verb opens it, and at the beginning of a line nothing stands before it.
+/// Whether the expression clearly begins where it was read. Words right before it may change it
+/// ("after 3 passes 4 x 16 = 60"). A colon, bracket, bar, verb or the beginning of the line makes
+/// it safe.
 bool is_opened(std::string_view plain, const Expression& computed) {
   static constexpr std::array<std::string_view, 8> k_verbs{"is",    "are",   "was",  "needs",
                                                            "takes", "holds", "uses", "gives"};
@@ -148,7 +155,8 @@ bool is_opened(std::string_view plain, const Expression& computed) {
   constexpr std::string_view k_opens = ":(|>`\"";
   if (before.empty() || k_opens.find(before.back()) != std::string_view::npos) return true;
   if (before.back() == '=') {
-    // "53.7=1.01 / 55.2=1.10": results of numbered things; "bytes = 2 x 8 = 16" has a name.
+    // "53.7=1.01 / 55.2=1.10" are results of numbered items; in "bytes = 2 x 8 = 16" the left side
+    // is a name.
     const std::string name = trimmed(before.substr(0, before.size() - 1));
     if (name.empty()) return true;
     const std::size_t word = name.find_last_of(" ,;:|(/") + 1;  // 0 where there is none
@@ -158,8 +166,9 @@ bool is_opened(std::string_view plain, const Expression& computed) {
                      [&](auto verb) { return before.ends_with(" " + std::string(verb)); });
 }
 
-/// Operands and result tell one quantity: "2 x 8 bytes = 16 KB", "24 MB / 2 ms = 12 GB/s", "2x x
-/// 1.5x = 3x", "4/80 = 5%". Plain numbers beside a stroke or one plus may be names of two things.
+/// Whether operands and result are clearly one calculation: "2 x 8 bytes = 16 KB", "24 MB / 2 ms =
+/// 12 GB/s", "2x x 1.5x = 3x", "4/80 = 5%". Plain numbers joined by a slash or a single plus may be
+/// names of two items.
 bool is_one_quantity(const Expression& computed, const Figure& printed) {
   switch (printed.unit) {
     case Unit::none:
@@ -178,7 +187,7 @@ bool is_one_quantity(const Expression& computed, const Figure& printed) {
 
 bool agrees(const Figure& printed, const Expression& computed, const Interval& value) {
   if (printed.is_range && computed.ranged) {
-    // "1000 x 3-5 ms = 3,000-5,000 ms": the ends are round figures.
+    // "1000 x 3-5 ms = 3,000-5,000 ms": the ends of a range are rounded.
     const bool within = printed.value >= value.low - printed.step &&
                         printed.high <= value.high + printed.step &&
                         printed.value <= value.middle() && printed.high >= value.middle();
@@ -202,13 +211,14 @@ std::string_view doubt_of(std::string_view plain, const Expression& computed, co
   if (!is_one_quantity(computed, printed)) {
     return "the operands and the result have no unit in common and may be names: not judged";
   }
-  // "$900 / 1,905,972,584 = $0.472 per million": of another unit than the operands'.
+  // "$900 / 1,905,972,584 = $0.472 per million": the result's unit differs from the operands'.
   const bool per = rest.starts_with("per ") || rest.starts_with('/');
   const bool unread = per || (printed.unit == Unit::none && has_unread_unit(rest));
   if (unread || may_be_scaled(computed, printed, value)) {
     return "the unit behind the result was not read: not judged";
   }
-  // "64x64 = 8 KB in FP16": elements, whose size stands elsewhere; multiply-adds are two FLOPs.
+  // "64x64 = 8 KB in FP16" counts elements whose size is stated in another place; a multiply-add is
+  // two FLOPs.
   if (may_lack_prefix(computed, printed)) {
     return "the operands have no unit and may be told in another prefix: not judged";
   }
@@ -225,14 +235,14 @@ std::string_view doubt_of(std::string_view plain, const Expression& computed, co
   if (may_lack_calendar(computed, printed)) {
     return "the operands may be of a day, a month or an hour: not judged";
   }
-  // "actions 1-5 + 6-7 = 30": numbers of things.
+  // "actions 1-5 + 6-7 = 30": these are numbers of items, not values.
   if (computed.ranged && !printed.is_range) {
     return "the ranges may be numbers of things: not judged";
   }
   if (may_be_change(computed, printed)) {
     return "the percents may be a change, or of something told elsewhere: not judged";
   }
-  // "34.6% / 6,030 = 86.9%": a list of figures of one thing.
+  // "34.6% / 6,030 = 86.9%": a list of figures, not a division.
   if (computed.unit == Unit::percent && computed.divided) {
     return "percents beside other figures may be a list: not judged";
   }

@@ -39,7 +39,7 @@ std::size_t Audited::count(Severity severity) const {
 }
 
 Result<Audited> audit_document(const std::string& name, std::string_view bytes,
-                               const std::vector<Source>& sources, Subject subject) {
+                               const std::vector<Source>& sources, ReportField subject) {
   WB_TRY(check_text(name, bytes));
   const Document document = read_document(name, bytes);
   const Facts facts(document, sources);
@@ -52,7 +52,7 @@ Result<Audited> audit_document(const std::string& name, std::string_view bytes,
     }
     for (std::size_t n = held; n < notes.m_held.size(); ++n) notes.m_held[n].check = check.name;
   }
-  if (subject == Subject::by_its_terms && !is_about_kernels(document)) {
+  if (subject == ReportField::by_its_terms && !is_about_kernels(document)) {
     doubt_other_fields(notes.m_findings);
   }
   Audited audited;
@@ -102,7 +102,7 @@ Json to_json(const Audited& document) {
                         {"meaning", finding.meaning},
                         {"tolerance", finding.tolerance}});
   }
-  for (const Held& one : document.held) {
+  for (const HeldFigure& one : document.held) {
     held.push_back({{"check", one.check}, {"line", one.line}, {"what", one.what}});
   }
   return {{"name", document.name},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Audits of reports: any Markdown or plain text in, what its figures contradict out. Pure functions
-// over the text; the verb `audit` reads the files and prints. docs/guide/audit.md has the formulas.
+// Audits of reports: from any Markdown or plain text to the contradictions in its figures. Pure
+// functions over the text; the verb `audit` reads the files and prints. docs/guide/audit.md has the
+// formulas.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +17,30 @@ namespace wb::audit {
 
 inline constexpr std::uint64_t k_max_document_bytes = 8u << 20;
 
-/// Whether bytes are a report at all. Errors: limit (longer than k_max_document_bytes), parse (a
-/// NUL byte, or mostly bytes that are no text).
+/// Checks that bytes are a text. Errors: limit (longer than k_max_document_bytes), parse (a NUL
+/// byte, or mostly bytes that are no text).
 Result<void> check_text(const std::string& name, std::string_view bytes);
 
 struct Audited {
   std::string name;
   std::size_t lines = 0, tables = 0, figures = 0;
-  std::string repaired;              ///< what was mended before reading; empty: nothing
+  std::string repaired;              ///< repairs before reading; empty: none
   std::vector<std::string> gaps;     ///< what could not be read
   std::vector<Finding> findings;     ///< by line
-  std::vector<Held> held;            ///< by line
-  std::vector<std::string> section;  ///< by finding: the heading it stands under
+  std::vector<HeldFigure> held;      ///< by line
+  std::vector<std::string> section;  ///< by finding: its heading
   [[nodiscard]] std::size_t count(Severity severity) const;
 };
 
-/// Whether a report is about kernels on a device, in which words have one meaning: as its own terms
-/// say, or as the caller knows (of an excerpt).
-enum class Subject { by_its_terms, kernels };
+/// Whether a report is about kernels on a device, where words have one meaning: by its own terms,
+/// or as the caller states (for an excerpt).
+enum class ReportField { by_its_terms, kernels };
 
-/// `name` stands in messages and in the report; `sources` are kernels that its advice is about.
-/// Errors: those of check_text.
+/// `name` is used in messages and in the report; `sources` are the kernels that its advice is
+/// about. Errors: those of check_text.
 Result<Audited> audit_document(const std::string& name, std::string_view bytes,
                                const std::vector<Source>& sources = {},
-                               Subject subject = Subject::by_its_terms);
+                               ReportField subject = ReportField::by_its_terms);
 
 /// Markdown: the summary first, then each document by section.
 std::string render(const std::vector<Audited>& documents);

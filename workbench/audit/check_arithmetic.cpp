@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic that is written out: "a x b = c", an intensity, a price, a share. What stands around
-// an expression decides whether it was read whole; if it may not have been, a figure that does not
-// follow is none of its results.
+// Checks arithmetic that is written out: "a x b = c", an intensity, a price, a share. The text
+// around an expression decides whether it was read completely. If it may not have been, a figure
+// that does not follow is not reported as its result.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace wb::audit {
 namespace {
 
-/// "17.2 billion": the word belongs to the number.
+/// Reads a scale word as part of the number: "17.2 billion".
 void take_word(std::string_view rest, Figure& printed) {
   struct Scale {
     std::string_view word;
@@ -35,7 +35,8 @@ void take_word(std::string_view rest, Figure& printed) {
   }
 }
 
-/// "1.500" where other figures of the document have a decimal comma: fifteen hundred.
+/// Whether points separate thousands: "1.500" in a document whose other figures have a decimal
+/// comma.
 bool has_point_of_thousands(std::string_view text) {
   const auto is_digit = [&](std::size_t at) {
     return at < text.size() && text[at] >= '0' && text[at] <= '9';
@@ -49,7 +50,7 @@ bool has_point_of_thousands(std::string_view text) {
   return false;
 }
 
-/// So many digits that it can be told from what is printed.
+/// The value with enough digits to differ from the printed figure.
 std::string shown(const Interval& value, const Figure& printed) {
   const double middle = value.middle();
   if (value.low == value.high && printed.unit == Unit::none && printed.scale == 1 &&
@@ -59,14 +60,16 @@ std::string shown(const Interval& value, const Figure& printed) {
   return show(value, printed.unit);
 }
 
-/// The line with the first words of the next where a sentence goes on there: "= 7.1", "ms a batch".
+/// The line, continued with the first words of the next line if a sentence runs on: "= 7.1", "ms a
+/// batch".
 std::string read_on(const Document& document, std::size_t index) {
   const Line& line = document.lines[index];
   if (line.fenced || line.in_table || index + 1 == document.lines.size()) return line.plain;
   const Line& next = document.lines[index + 1];
   const std::string more = trimmed(next.plain);
   if (next.fenced || next.in_table || next.item || more.empty()) return line.plain;
-  // A unit or a word in lower case; a capital may begin another statement.
+  // Only a unit or a word in lower case continues the sentence; a capital may begin another
+  // statement.
   const auto figure = figure_at("1 " + more, 0);
   const bool goes_on = ascii::is_lower(more[0]) ||
                        more.substr(0, more.find(' ')).find('/') != std::string::npos ||
@@ -81,15 +84,15 @@ void check_equals(const Line& line, const std::string& plain, std::size_t equals
   constexpr std::string_view k_operators = "=<>!+-*/";
   if (k_operators.find(before) != std::string_view::npos || after == '=' || after == '>') return;
   const auto computed = expression_before(plain, equals);
-  // "50 / 1.000 = 5,0%": there the points are of thousands.
+  // "50 / 1.000 = 5,0%": the points separate thousands.
   if (!computed || has_decimal_comma(plain)) return;
   if (has_commas && has_point_of_thousands(computed->text)) return;
   std::size_t at = equals + 1;
   while (at < plain.size() && (plain[at] == ' ' || plain[at] == '~')) ++at;
   auto printed = figure_at(plain, at);
   if (!printed || printed->bounded) return;
-  // "= 1 -> 16", "= 2 x 8", "= 8 192": more arithmetic, no result; a later "=" is looked at for
-  // itself.
+  // "= 1 -> 16", "= 2 x 8" and "= 8 192" are more arithmetic, not a result. A later "=" is checked
+  // separately.
   const std::string rest = trimmed(std::string_view(plain).substr(printed->end));
   constexpr std::string_view k_more = "^*/(:";
   const char next = printed->end < plain.size() ? plain[printed->end] : ' ';
@@ -103,19 +106,19 @@ void check_equals(const Line& line, const std::string& plain, std::size_t equals
   take_word(rest, *printed);
   const auto value = in_unit(*computed, printed->unit);
   if (!value) return;
-  // A mean of percents is one already.
+  // The mean of percentages is itself a percentage.
   const bool is_mean =
       printed->unit == Unit::percent && value->middle() > 1000 && computed->value.middle() <= 100;
   const std::string formula =
       fmt::format("{} = {}", computed->text, shown(is_mean ? computed->value : *value, *printed));
   const bool as_it_is = printed->unit == Unit::percent && computed->unit == Unit::none &&
                         agrees(*printed, *computed, computed->value);
-  // "1298 x 4.5 / 8 = 730 MB": the operands were in the result's prefix already.
+  // "1298 x 4.5 / 8 = 730 MB": the operands already have the result's prefix.
   Figure bare = *printed;
   bare.value /= bare.scale, bare.high /= bare.scale, bare.step /= bare.scale, bare.scale = 1;
   const bool in_prefix = printed->scale != 1 && computed->unit == Unit::none &&
                          agrees(bare, *computed, computed->value);
-  // "(60 - 8) / 60 = 86.7" of a share whose sign is left out.
+  // "(60 - 8) / 60 = 86.7": a share without its percent sign.
   const bool share = printed->unit == Unit::none && computed->unit == Unit::none &&
                      computed->divided &&
                      agrees(*printed, *computed, computed->value * Interval{100, 100});
@@ -136,7 +139,7 @@ void check_equals(const Line& line, const std::string& plain, std::size_t equals
              .tolerance = tolerance_of(*printed)});
 }
 
-/// "AI = 0.47 FLOPs/byte" below the FLOPs and the bytes that it is made of.
+/// Checks "AI = 0.47 FLOPs/byte" against the FLOPs and bytes stated above it.
 void check_intensity(const Facts& facts, std::size_t index, Notes& notes) {
   const Line& line = facts.document.lines[index];
   const auto& figures = facts.of(line.number);
@@ -168,19 +171,20 @@ void check_intensity(const Facts& facts, std::size_t index, Notes& notes) {
   }
 }
 
-/// Nothing but brackets, bars and signs: two figures stand beside one another.
+/// Whether only brackets, bars and signs separate two figures.
 bool are_beside(std::string_view between) {
   return between.find_first_not_of(" ()|:=~*") == std::string_view::npos;
 }
 
-/// Nothing behind the figure in its cell or line that may change it: "$3,000/month", "$0 (free)".
+/// Whether nothing follows the figure in its cell or line that may change it, unlike in
+/// "$3,000/month" or "$0 (free)".
 bool ends_cell(std::string_view rest) {
   const std::string behind = trimmed(rest);
   return behind.empty() || behind[0] == '|' || behind[0] == ')' || behind == ".";
 }
 
-/// "55 min @ $0.20/hr" in one cell or bracket, its price beside it. A price before it is its own:
-/// then the next cell has that of something else.
+/// Checks "55 min @ $0.20/hr" in one cell or bracket against the price beside it. If a price stands
+/// before it, that is its price and the next cell holds another one.
 void check_rate(const Facts& facts, const Line& line, Notes& notes) {
   const auto& figures = facts.of(line.number);
   for (std::size_t n = 0; n + 2 < figures.size(); ++n) {
@@ -211,7 +215,7 @@ void check_rate(const Facts& facts, const Line& line, Notes& notes) {
   }
 }
 
-/// "384 bytes (0.8% of available 48KB)".
+/// Checks a share of a stated whole: "384 bytes (0.8% of available 48KB)".
 void check_share(const Facts& facts, const Line& line, Notes& notes) {
   const auto& figures = facts.of(line.number);
   for (std::size_t n = 1; n + 1 < figures.size(); ++n) {
@@ -222,18 +226,20 @@ void check_share(const Facts& facts, const Line& line, Notes& notes) {
     }
     const std::string between =
         trimmed(std::string_view(line.lower).substr(share.end, whole.begin - share.end));
-    // "14-44x on 95 % of the time, so 9x": factors have no shares.
+    // "14-44x on 95 % of the time, so 9x": a share of a factor has no meaning.
     if (part.unit == Unit::factor || part.is_range || whole.is_range || part.bounded ||
         whole.bounded) {
       continue;
     }
-    // "88 % of cuBLAS, up from 40 TFLOPS", "58 TFLOPS …, now 88 %": other things stand between.
+    // "88 % of cuBLAS, up from 40 TFLOPS" and "58 TFLOPS …, now 88 %": the text between them says
+    // that they are unrelated.
     const std::string link =
         trimmed(std::string_view(line.plain).substr(part.end, share.begin - part.end));
-    // "13.5 ms + 21.8 ms = 59 % of the 59 ms": the share is of the sum.
+    // "13.5 ms + 21.8 ms = 59 % of the 59 ms": this is the share of the sum.
     const std::string before = trimmed(std::string_view(line.plain).substr(0, part.begin));
     const bool summed = link.find('=') != std::string::npos || before.ends_with('+');
-    // "max $500, 25% of balance = $37": the share is of what stands between, which is told behind.
+    // "max $500, 25% of balance = $37": the whole is the quantity named between them; its value
+    // follows.
     if (summed || !between.starts_with("of") || between.size() > 24 || link != "(" ||
         between.find_first_of(",;.()=:>") != std::string::npos) {
       continue;
@@ -246,7 +252,8 @@ void check_share(const Facts& facts, const Line& line, Notes& notes) {
     if (share.result().meets(percent)) {
       notes.held(line.number, formula + ", printed " + share.printed);
     } else {
-      // "(4% of 48 KB saved)", "(20% of the 12 ms that are left)": of something else.
+      // "(4% of 48 KB saved)", "(20% of the 12 ms that are left)": these are shares of another
+      // quantity.
       const bool sure = !part.approximate && !whole.approximate && !share.approximate &&
                         ends_cell(std::string_view(line.plain).substr(whole.end));
       notes.add({.severity = sure ? Severity::contradiction : Severity::doubtful,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shares of a bandwidth and thresholds of "compute-bound": against the rates told beside them, the
-// GPUs that are named, and whether the one that ran is named at all.
+// Checks shares of a bandwidth and thresholds of "compute-bound" against the rates and GPUs that
+// the document states, and whether it names the GPU that ran.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace wb::audit {
 namespace {
 
-/// "7,600 GB/s peak bandwidth (95% of the GPU's)": a rate that was reached, and no peak to hold a
-/// share against. Of several rates one line may be about any.
+/// Whether the peak for a share is unclear. "7,600 GB/s peak bandwidth (95% of the GPU's)" states a
+/// rate that was reached but not the peak. With several rates, the line may be about any of them.
 bool is_unsure(const Facts& facts, const std::vector<int>& rate_lines, int peak_line) {
   const auto& beside = facts.of(peak_line);
   return rate_lines.size() > 1 || std::any_of(beside.begin(), beside.end(), [](auto& figure) {
@@ -20,7 +20,7 @@ bool is_unsure(const Facts& facts, const std::vector<int>& rate_lines, int peak_
          });
 }
 
-/// "only 4.7% of peak bandwidth": checked against the rate and the peak told before it; and whether
+/// Checks "only 4.7% of peak bandwidth" against the rate and the peak stated before it, and whether
 /// the document says which GPU ran.
 void check_line(const Facts& facts, const Line& line, Notes& notes) {
   const auto& figures = facts.of(line.number);
@@ -61,7 +61,7 @@ void check_line(const Facts& facts, const Line& line, Notes& notes) {
   } else {
     notes.held(line.number, formula + ", printed " + figures[0].printed);
   }
-  // "A100/H100", "modern GPUs": a GPU as an example is not the GPU that ran.
+  // "A100/H100" and "modern GPUs" are examples, not the GPU that ran.
   static constexpr std::array<std::string_view, 6> k_ran{"device",   "gpu",     "hardware",
                                                          "platform", "machine", "measured on"};
   const bool said =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers of blocks: from shape and tile, from two launches, beside the number of SMs.
+// Checks numbers of blocks: against shape and tile, between two launches, and against the number of
+// SMs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace wb::audit {
 namespace {
 
-/// "64x64 tile": the one square tile that a document speaks of, else nothing.
+/// The square tile ("64x64 tile") if the document mentions exactly one, else nothing.
 std::optional<std::pair<double, int>> tile_of(const Facts& facts) {
   std::optional<std::pair<double, int>> tile;
   for (const Line& line : facts.document.lines) {
@@ -30,7 +31,7 @@ std::optional<std::pair<double, int>> tile_of(const Facts& facts) {
   return tile;
 }
 
-/// "maximum … (512 CTAs)" beside the largest shape that was measured.
+/// Checks "maximum … (512 CTAs)" against the largest measured shape.
 void check_most_blocks(const Facts& facts, Notes& notes) {
   const auto tile = tile_of(facts);
   if (!tile || facts.pairs.empty()) return;
@@ -67,7 +68,7 @@ void check_most_blocks(const Facts& facts, Notes& notes) {
   }
 }
 
-/// "-> 2 blocks", "-> 4 blocks" for the same shape, then "4x more blocks".
+/// Checks "4x more blocks" against "-> 2 blocks" and "-> 4 blocks" for the same shape.
 void check_more_blocks(const Facts& facts, Notes& notes) {
   std::map<std::string, std::vector<std::pair<double, int>>> counts;
   for (const Line& line : facts.document.lines) {
@@ -103,7 +104,7 @@ void check_more_blocks(const Facts& facts, Notes& notes) {
   }
 }
 
-/// "only 256 blocks, many SMs sit idle" where no GPU has so many SMs.
+/// Reports "only 256 blocks, many SMs sit idle" if no GPU has that many SMs.
 void check_idle(const Facts& facts, Notes& notes) {
   for (const Line& line : facts.document.lines) {
     if (line.lower.find("idle") == std::string::npos ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// "Fits in L1?", "Fits in L2?": the answer in a table against the size of its row and the cache's
-// size as the document states it.
+// Checks the answers to "Fits in L1?" and "Fits in L2?" in a table against the row's size and the
+// cache size that the document states.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,7 @@ struct Cache {
 
 constexpr std::array<std::string_view, 3> k_levels{"l1", "l2", "l3"};
 
-/// "L2 Cache: ~40 MB": the first statement of each level.
+/// The first stated size of each cache level: "L2 Cache: ~40 MB".
 std::map<std::string, Cache> caches_of(const Facts& facts) {
   std::map<std::string, Cache> caches;
   for (const Line& line : facts.document.lines) {
@@ -55,7 +55,7 @@ std::string_view word(Answer answer) {
   return answer == Answer::no ? "does not fit" : answer == Answer::tight ? "tight" : "fits";
 }
 
-/// The total where there is one; else the only size of the row.
+/// The row's total if it has one, else its only size, else nothing.
 std::optional<Figure> size_of(const TableFacts& table, const Row& row) {
   std::optional<Figure> size;
   int sizes = 0;
@@ -76,7 +76,7 @@ void judge(const Row& row, const std::string& level, const Cache& cache, const F
   const double share = size.value / cache.size.value;
   const std::string formula = fmt::format("{} / {} (line {}) = {:.3g} %", size.printed,
                                           cache.size.printed, cache.line, 100 * share);
-  // A cache is shared with other data: between half full and full both answers can be meant.
+  // A cache also holds other data, so between half full and full both answers are acceptable.
   const bool wrong = (answer == Answer::no && share <= 0.5) ||
                      (answer == Answer::tight && share <= 0.25) ||
                      (answer == Answer::yes && share > 1.05);
@@ -93,7 +93,7 @@ void judge(const Row& row, const std::string& level, const Cache& cache, const F
              .also = {cache.line}});
 }
 
-/// "Working set (1 MB) >> L2 cache".
+/// Checks comparisons in prose: "Working set (1 MB) >> L2 cache".
 void check_prose(const Facts& facts, const std::map<std::string, Cache>& caches, Notes& notes) {
   for (const Line& line : facts.document.lines) {
     const std::size_t larger = line.plain.find(">>");

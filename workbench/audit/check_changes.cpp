@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Changes that are written out: "from a -> b = c times", steps of a projection.
+// Checks changes that are written out: "from a -> b = c times", steps of a projection.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ bool tells_change(std::string_view rest) {
   });
 }
 
-/// "6.5 us -> 4.85 us (1.3x faster)", then "4.85 us -> 4.0 us (1.6x faster)": over the first time.
+/// Whether a later factor is relative to the first time: "6.5 us -> 4.85 us (1.3x faster)", then
+/// "4.85 us -> 4.0 us (1.6x faster)".
 bool is_over_other(const Facts& facts, const Figure& to, const Interval& wanted) {
   for (const Line& line : facts.document.lines) {
     const auto& figures = facts.of(line.number);
@@ -64,10 +65,10 @@ void check_changes(const Facts& facts, Notes& notes) {
       if (wanted.meets(*up) || wanted.meets(*down)) {
         notes.held(line.number, formula + ", printed " + printed.printed);
       } else {
-        // "73 us -> 754 us -> 9595 us (10x each step)": of several, and a round figure.
+        // "73 us -> 754 us -> 9595 us (10x each step)": one rounded factor for several steps.
         const bool chain = trimmed(line.plain.substr(0, from.begin)).ends_with("->") ||
                            has_word(rest, "each") || has_word(rest, "per");
-        // "45 s -> 10 s (3.5x faster)": 3.5 times more of them in the same time.
+        // "45 s -> 10 s (3.5x faster)" may mean 3.5 times more work in the same time.
         const Interval more{down->low - 1, down->high - 1};
         const bool is_more = has_word(rest.substr(0, 10), "faster") && wanted.meets(more);
         const bool vague = printed.approximate || from.approximate || to.approximate || is_more ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Words that figures of the same document exclude ("bit-exact" with a difference, "shortest" where
-// a table has shorter), statements that are known to be wrong, and advice whose premise cannot be
-// seen. The patterns are data.
+// Checks words that the document's own figures contradict ("bit-exact" beside a difference,
+// "shortest" beside a shorter row), statements that are known to be wrong, and advice for code that
+// the sources do not contain. The patterns are data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::optional<Figure> first_difference(const Facts& facts, int& line_number) {
   return std::nullopt;
 }
 
-/// Words that set two things beside each other, or tell of something that is no more.
+/// Whether the line compares two things or describes an earlier state.
 bool is_contrast(const std::string& lower) {
   static constexpr std::array<std::string_view, 14> k_words{
       "while", "whereas", "but",    "except",   "unlike", "however", "wrong",
@@ -48,7 +48,7 @@ bool says_exact(const Line& line) {
                  {"bit-exact", "bit exact", "bitwise identical", "bit-identical", "bitwise equal"});
 }
 
-/// The first limit that a line about differences or thresholds tells: "max_diff < 0.002".
+/// The first limit in a line about differences or thresholds: "max_diff < 0.002".
 std::optional<Figure> told_threshold(const Facts& facts, int& line_number) {
   for (const Line& line : facts.document.lines) {
     if (!has_any(line.lower, {"max diff", "max_diff", "threshold", "tolerance"})) continue;
@@ -62,7 +62,7 @@ std::optional<Figure> told_threshold(const Facts& facts, int& line_number) {
   return std::nullopt;
 }
 
-/// "(98% under threshold)" on the line of the difference, where a threshold is told.
+/// Checks "(98% under threshold)" on the line of a difference, if the document states a threshold.
 void check_threshold(const Facts& facts, const Figure& difference, int at, Notes& notes) {
   if (!has_any(facts.document.at(at).lower, {"under threshold", "below threshold"})) return;
   const auto& figures = facts.of(at);
@@ -100,12 +100,12 @@ constexpr std::array<Superlative, 6> k_superlatives{{{"shortest", true},
                                                      {"largest", false}}};
 
 struct Statement {
-  std::initializer_list<std::string_view> subject;  ///< one of these
+  std::initializer_list<std::string_view> subject;  ///< the line has one of these words
   std::initializer_list<std::string_view> claim;  ///< and one of these, in the same line or heading
   std::string_view printed, fact;
 };
 
-/// Not told by any figure: what is known of algorithms that reports attribute things to.
+/// Known facts about algorithms; the document's figures need not show them.
 const std::array<Statement, 1> k_statements{{
     {{"flashattention-2", "flash attention 2", "fa-2", "fa2"},
      {"kv_tiles)", "kv_tile)", "parallel k/v", "parallelize k/v", "splits kv", "splits k/v",
@@ -116,7 +116,7 @@ const std::array<Statement, 1> k_statements{{
      "decoding (Flash-Decoding)"},
 }};
 
-/// The first line of a source with one of the words, as a word of its own.
+/// The first line of a source that contains one of the words as a whole word.
 std::optional<int> find_first(const Source& source, std::initializer_list<std::string_view> words) {
   std::size_t best = std::string::npos;
   for (const std::string_view word : words) {
@@ -136,15 +136,14 @@ void check_exactness(const Facts& facts, Notes& notes) {
   if (!difference) return;
   const int section = facts.document.at(at).section;
   const auto& lines = facts.document.lines;
-  // A document that says it in several places tells of several things.
+  // A document that says it several times may mean different kernels.
   const bool often = std::count_if(lines.begin(), lines.end(), says_exact) > 1;
   for (const Line& line : lines) {
-    // Elsewhere in a document it is another kernel, or another try of the same.
+    // Another section is about another kernel or another attempt.
     if (line.section != section) continue;
     if (says_exact(line) && !has_any(line.lower, {"not bit", "no bit", "runs", "repeat",
                                                   "determinis", "across", "%"})) {
-      // "the first try was off by 3e-3 while the other was bit-exact": two things.
-      // Rows of a table, long lines and lines far from one another tell of several things.
+      // "the first try was off by 3e-3 while the other was bit-exact" is about two kernels.
       constexpr int k_near = 3;
       constexpr std::size_t k_long = 300;
       const Line& told = facts.document.at(at);
@@ -187,7 +186,7 @@ void check_superlatives(const Facts& facts, Notes& notes) {
             const bool beats = word.least ? figure->high < claimed->value - claimed->step
                                           : figure->value > claimed->high + claimed->step;
             if (!beats) continue;
-            // A figure that does not stand in the column is of another one.
+            // A figure that is absent from the column belongs to another column.
             const bool stands = std::any_of(
                 table.table->rows.begin(), table.table->rows.end(), [&](const Row& other) {
                   const auto one = table.figure(other, column);
@@ -218,7 +217,8 @@ void check_statements(const Facts& facts, Notes& notes) {
       const bool subject = has_any(line.lower, statement.subject);
       const bool below = has_any(title, statement.subject) &&
                          !has_any(title, {"vs", " or ", "versus"}) && !line.in_table;
-      // Warps of one block may well split the keys; lists of features tell of several kernels.
+      // Warps of one block may indeed split the keys, and a list of features may describe several
+      // kernels.
       const bool denied =
           has_any(line.lower, {"unlike", "instead of", "not ", "rather than", "warp", "split kv/q",
                                "attention-1", "basic", "decoding", "split q"});
@@ -239,8 +239,8 @@ void check_statements(const Facts& facts, Notes& notes) {
 void check_advice(const Facts& facts, Notes& notes) {
   struct Technique {
     std::string_view name;
-    std::initializer_list<std::string_view> words;  ///< of advice
-    std::initializer_list<std::string_view> code;   ///< of sources that have it
+    std::initializer_list<std::string_view> words;  ///< words of the advice
+    std::initializer_list<std::string_view> code;   ///< words in sources that already follow it
   };
   static const std::array<Technique, 4> k_techniques{
       {{"vector loads",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts: totals of the same thing told differently, a total row that counts other rows than there
-// are. "5 of 6 pass": check_passes.cpp.
+// Checks counts: differing totals of the same thing, and a total row that does not match the number
+// of rows. check_passes.cpp checks "5 of 6 pass".
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,8 +33,8 @@ struct Mention {
   int line = 0;
   double count = 0;
   bool total = false;  ///< "all 7 …", "10 … tested": the whole, not a part
-  bool all = false;    ///< "all 7 …"
-  bool item = false;   ///< in a list, whose items are about things of their own
+  bool all = false;    ///< a total and not a part: "all 7 …", "10 … tested"
+  bool item = false;   ///< in a list item; each item has its own subject
 };
 
 constexpr std::array<std::string_view, 5> k_done{"tested", "measured", "benchmarked", "evaluated",
@@ -53,7 +53,7 @@ std::vector<Mention> mentions_of(const Facts& facts, const Noun& noun) {
       const std::string_view word = rest.starts_with(noun.word)         ? noun.word
                                     : rest.starts_with(noun.short_word) ? noun.short_word
                                                                         : std::string_view{};
-      // "7 single-batch configs": a part of them, named by the words between.
+      // "7 single-batch configs" counts a part, named by the words in between.
       const bool part = word.empty() && (rest.find(" " + std::string(noun.short_word)) < 24 ||
                                          rest.find(" " + std::string(noun.word)) < 24);
       if (word.empty() && !part) continue;
@@ -62,9 +62,9 @@ std::vector<Mention> mentions_of(const Facts& facts, const Noun& noun) {
       if (!part) {
         const std::string before = trimmed(line.lower.substr(0, figure.begin));
         const std::string after = trimmed(std::string_view(rest).substr(word.size()));
-        // "5 of 7 configs", "3 of 4": not a count of all.
+        // "5 of 7 configs" and "3 of 4" do not count all.
         if (before.ends_with(" of") || before.ends_with("/")) continue;
-        // "if all 3 sessions fail": of those that are planned.
+        // "if all 3 sessions fail" is about planned sessions.
         static constexpr std::array<std::string_view, 6> k_if{
             "if all", "when all", "once all", "until all", "unless all", "should all"};
         if (std::any_of(k_if.begin(), k_if.end(),
@@ -82,7 +82,7 @@ std::vector<Mention> mentions_of(const Facts& facts, const Noun& noun) {
   return found;
 }
 
-/// The section of the second level that a line stands in; 0 above the first.
+/// The second-level section that contains the line; 0 above the first.
 int entry_of(const Facts& facts, int line) {
   const auto& sections = facts.document.sections;
   int at = facts.document.at(line).section;
@@ -94,7 +94,8 @@ int entry_of(const Facts& facts, int line) {
   return 0;
 }
 
-/// Sections named after days, or numbered problems, cases and versions: each is about its own.
+/// Whether the sections are named after days or number problems, cases or versions, so that each
+/// has its own subject.
 bool is_log(const Facts& facts) {
   static constexpr std::array<std::string_view, 12> k_months{
       "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"};
@@ -117,7 +118,7 @@ bool is_log(const Facts& facts) {
   return named >= 2;
 }
 
-/// The section of one line is that of the other, or one around it.
+/// Whether the section of `line` is `outer` or lies within it.
 bool is_within(const Facts& facts, int line, int outer) {
   const auto& document = facts.document;
   const int around = document.at(outer).section;
@@ -155,17 +156,19 @@ void compare(const Facts& facts, const std::vector<Mention>& mentions, const Nou
     words += fmt::format("{}{:.0f} (line {})", words.empty() ? "" : " + ", part.count, part.line);
   }
   const bool all = std::any_of(totals.begin(), totals.end(), [](auto& one) { return one.all; });
-  // "All 20 …" in one item and "all 15 …" in another are of two things, three that differ of three.
+  // "All 20 …" in one item and "all 15 …" in another have different subjects, and so have three
+  // differing totals.
   const bool items =
       std::all_of(totals.begin(), totals.end(), [](auto& one) { return one.all && one.item; });
-  // Far apart they are of a part and a whole, in one paragraph of two sets.
+  // Totals that differ by more than this factor count a part and the whole; within one paragraph
+  // they count two sets.
   constexpr double k_apart = 2.5;
   constexpr int k_paragraph = 2;
   const bool apart = totals.size() == 2 && std::max(totals[0].count, totals[1].count) >
                                                k_apart * std::min(totals[0].count, totals[1].count);
   const bool together =
       totals.size() == 2 && std::abs(totals[0].line - totals[1].line) < k_paragraph;
-  // Sections beside one another may each be of a set of its own; what stands above them, of all.
+  // Sibling sections may each count their own set; text above them counts all.
   const bool beside = totals.size() == 2 && totals[0].all && totals[1].all &&
                       !is_within(facts, totals[0].line, totals[1].line) &&
                       !is_within(facts, totals[1].line, totals[0].line);
@@ -191,7 +194,8 @@ std::string singular(std::string word) {
   return word;
 }
 
-/// "a, b", "2 replicas", "a + b": a row of several things; "N+1" and "3" name one.
+/// Whether the row stands for several items ("a, b", "2 replicas", "a + b"); "N+1" and "3" name
+/// one.
 bool is_several(const Row& row) {
   const std::string label = lower_of(cell_of(row, 0));
   static constexpr std::array<std::string_view, 6> k_between{", ",  " + ", " & ",
@@ -205,16 +209,16 @@ bool is_several(const Row& row) {
          ascii::is_alpha(label[figure->end + 1]);
 }
 
-/// "| **Total** | … | 6 sessions |" under a column "Session".
+/// Checks "| **Total** | … | 6 sessions |" against the number of rows below the column "Session".
 void check_total_rows(const TableFacts& table, Notes& notes) {
   const auto& rows = table.table->rows;
   if (table.table->headers.empty() || !table.table->complete) return;
   const std::string thing = singular(lower_of(table.table->headers.front()));
-  // "9 weeks" is how long they took.
+  // "9 weeks" is a duration, not a count of rows.
   static constexpr std::array<std::string_view, 9> k_times{
       "second", "minute", "hour", "day", "week", "month", "quarter", "year", "date"};
   if (std::find(k_times.begin(), k_times.end(), thing) != k_times.end()) return;
-  std::size_t from = 0;  // behind the total before
+  std::size_t from = 0;  // position after the previous total
   for (std::size_t n = 0; n < rows.size(); ++n) {
     if (!is_total(rows[n].cells.front())) continue;
     const std::size_t above = n - std::exchange(from, n + 1);
@@ -222,7 +226,7 @@ void check_total_rows(const TableFacts& table, Notes& notes) {
     for (const std::string& cell : rows[n].cells) {
       for (const Figure& figure : figures_in(cell)) {
         const std::string rest = trimmed(std::string_view(lower_of(cell)).substr(figure.end));
-        // "all 12 standards" may be of those that are known.
+        // "all 12 standards" may include some that the table omits.
         if (figure.begin != 0 || figure.unit != Unit::none || rest.empty() ||
             singular(rest) != thing) {
           continue;
@@ -230,7 +234,7 @@ void check_total_rows(const TableFacts& table, Notes& notes) {
         if (figure.value == static_cast<double>(above)) {
           notes.held(rows[n].line, fmt::format("{} rows, printed {}", above, figure.printed));
         } else {
-          // Row 0 is what comes before the first.
+          // Row 0 stands for the text before the first row.
           const bool each = std::none_of(rows.begin(), rows.end(), is_several) &&
                             cell_of(rows[n - above], 0) != "0";
           notes.add({.severity = each ? Severity::contradiction : Severity::doubtful,
@@ -249,7 +253,7 @@ void check_total_rows(const TableFacts& table, Notes& notes) {
 
 void check_counts(const Facts& facts, Notes& notes) {
   for (const Noun& noun : k_nouns) {
-    // Entries beside one another (of two days, of two problems) count different things.
+    // Sibling entries (two days, two problems) count different things.
     std::map<int, std::vector<Mention>> entries;
     std::vector<Mention> all = mentions_of(facts, noun);
     for (const Mention& mention : all) entries[entry_of(facts, mention.line)].push_back(mention);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Launches that no GPU takes (a fourth grid index, too many threads, too large a grid, too much
-// shared memory).
+// Checks for launches that no GPU accepts: a fourth grid index, too many threads, too large a grid,
+// too much shared memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_max_threads = 1024;    // a block; CUDA Programming Guide, compute capabilities
+constexpr double k_max_threads = 1024;    // per block; CUDA Programming Guide, compute capabilities
 constexpr double k_max_warps_block = 32;  // 1024 / 32
-constexpr double k_max_warps_sm = 64;     // the most of any capability
+constexpr double k_max_warps_sm = 64;     // highest limit of all compute capabilities
 constexpr double k_max_grid_x = 2147483647;  // 2^31 - 1
 constexpr double k_max_grid_yz = 65535;
 
-/// The parts of "(a, b, c)" that begins at `open`.
+/// The parts of the tuple "(a, b, c)" that begins at `open`.
 std::vector<std::string> tuple_at(std::string_view plain, std::size_t open) {
   std::vector<std::string> parts;
   int depth = 0;
@@ -42,8 +42,8 @@ std::vector<std::string> tuple_at(std::string_view plain, std::size_t open) {
   return {};
 }
 
-/// Two words of a language, no expression: "dirty tracking", "vary n_blocks", a set of values, but
-/// not "batch x heads".
+/// Whether the part is prose and not an expression: "dirty tracking", "vary n_blocks", a set of
+/// values, but not "batch x heads".
 bool is_prose(const std::string& part) {
   const std::string text = trimmed(part);
   if (text.find_first_of("{}?[]") != std::string::npos) return true;
@@ -53,12 +53,12 @@ bool is_prose(const std::string& part) {
   return letters && text.find(' ') != std::string::npos && text.find(" x ") == std::string::npos;
 }
 
-/// Tuples behind a word: "Grid: (1, 1, 2)", "dim3 block(32, 64)", "grid = (2, 3)".
+/// The tuples that follow `word`: "Grid: (1, 1, 2)", "dim3 block(32, 64)", "grid = (2, 3)".
 std::vector<std::pair<std::size_t, std::vector<std::string>>> tuples_of(const Line& line,
                                                                         std::string_view word) {
   std::vector<std::pair<std::size_t, std::vector<std::string>>> found;
   for (auto at = find_word(line.lower, word); at; at = find_word(line.lower, word, *at + 1)) {
-    // A search grid is a list of values, no launch.
+    // A search grid is a list of values and not a launch.
     const std::string before = trimmed(std::string_view(line.lower).substr(0, *at));
     if (before.ends_with("search") || before.ends_with("parameter") || before.ends_with("tuning")) {
       continue;
@@ -66,7 +66,7 @@ std::vector<std::pair<std::size_t, std::vector<std::string>>> tuples_of(const Li
     const std::size_t open = line.plain.find_first_not_of(" :=", *at + word.size());
     if (open == std::string::npos || line.plain[open] != '(') continue;
     auto parts = tuple_at(line.plain, open);
-    // "Grid (cells, wide-char handling)" is of a screen, not of a launch.
+    // "Grid (cells, wide-char handling)" describes a screen and not a launch.
     if (!parts.empty() && std::none_of(parts.begin(), parts.end(), is_prose)) {
       found.emplace_back(open, std::move(parts));
     }
@@ -91,7 +91,7 @@ bool any_names(const Document& document, std::span<const std::string_view> words
   });
 }
 
-/// Programming models whose grids have any number of dimensions.
+/// Whether the document names a programming model whose grids have any number of dimensions.
 bool names_other_model(const Document& document) {
   static constexpr std::array<std::string_view, 5> k_words{"pallas", "tpu", "mosaic", "npu",
                                                            "cerebras"};
@@ -109,7 +109,7 @@ bool names_launches(const Document& document) {
   return any_names(document, k_words);
 }
 
-/// "(heads, batch, q_tiles, kv_tiles)": what launches are made of.
+/// Whether the parts are typical of launches: "(heads, batch, q_tiles, kv_tiles)".
 bool is_launch(const std::vector<std::string>& parts) {
   return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
     const std::string lower = lower_of(part);
@@ -126,7 +126,7 @@ class FourthIndex {
       const std::size_t at = line.lower.find(word);
       if (at != std::string::npos) add(line, line.plain.substr(at, word.size()));
     }
-    // Physics has grids of five dimensions: this one must be of a launch.
+    // Grids in physics can have five dimensions, so the text must be about a launch.
     static constexpr std::array<std::string_view, 8> k_launches{
         "launch", "kernel", "cuda", "hip", "block", "thread", "dim3", "triton"};
     const bool launches =
@@ -163,7 +163,7 @@ class FourthIndex {
     m_lines.push_back(line.number);
   }
   bool m_cuda;      ///< the document is about CUDA or HIP
-  bool m_launches;  ///< it tells of launches
+  bool m_launches;  ///< the document mentions launches
   std::vector<int> m_lines;
   std::string m_printed;
 };
@@ -187,7 +187,7 @@ void check_threads(const Facts& facts, const Line& line, Notes& notes) {
     if (!launch) break;
     for (const auto& [open, parts] : tuples_of(line, word)) {
       double threads = 1;
-      // "Platform threads (10000): 2 s" are those of a CPU.
+      // "Platform threads (10000): 2 s" is about CPU threads.
       bool numbers = parts.size() <= 3 && (word != "threads" || parts.size() > 1);
       for (const std::string& part : parts) {
         const auto number = whole_number(part);
@@ -259,7 +259,7 @@ void check_grid(const Line& line, Notes& notes) {
     while (unit.starts_with(' ')) unit.remove_prefix(1);
     if (!lower_of(unit).starts_with("block")) continue;
     unit.remove_prefix(unit.starts_with("blocks") || unit.starts_with("Blocks") ? 6 : 5);
-    // "= 3 blocks/SM x 132 SMs", "= 3 blocks per SM": more arithmetic.
+    // "= 3 blocks/SM x 132 SMs" and "= 3 blocks per SM" continue the arithmetic.
     const std::string more = trimmed(unit);
     if (!more.empty() && std::string_view("/x*+-").find(more[0]) != std::string_view::npos)
       continue;
@@ -277,8 +277,8 @@ void check_grid(const Line& line, Notes& notes) {
   }
 }
 
-/// "needs 1.1 MiB of shared memory per block, more than any GPU has": it says so itself, on the
-/// line or beside it.
+/// Whether the line or a neighbouring one says itself that it is too large: "needs 1.1 MiB of
+/// shared memory per block, more than any GPU has".
 bool says_too_large(const Facts& facts, int number) {
   static constexpr std::array<std::string_view, 14> k_words{
       "cannot",   "can't",   "refused", "refuses", "exceed",      "exceeds",      "exceeding",
@@ -316,7 +316,8 @@ void check_shared(const Facts& facts, const Line& line, Notes& notes) {
   const auto& figures = facts.of(line.number);
   for (std::size_t n = 0; n < figures.size(); ++n) {
     const Figure& figure = figures[n];
-    // Of several sizes on the line it is the one next to the words "a block", not a cache's.
+    // Of several sizes on the line, the size per block stands next to the words "a block"; others
+    // may belong to a cache.
     const std::size_t until = n + 1 < figures.size() ? figures[n + 1].begin : line.lower.size();
     const std::string_view behind =
         std::string_view(line.lower).substr(figure.end, until - figure.end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Factors that are printed with an interval, "1.76x [1.74, 1.79], faster": each against its own
-// interval and word, and against the two times of its row where a table has two.
+// Checks factors that are printed with an interval, "1.76x [1.74, 1.79], faster": against their own
+// interval and word, and against the two times of their row in a table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 namespace wb::audit {
 namespace {
 
-/// A factor of turns taken in pairs is no quotient of two medians; so far apart they may be.
+/// Relative tolerance: a factor from paired turns is not exactly the quotient of two medians.
 constexpr double k_slack = 0.02;
 
 struct Measured {
   Figure factor, low, high;
-  std::string rest;  ///< behind the bracket
+  std::string rest;  ///< text after the bracket
 };
 
-/// The factor at figure `n` of a text; nothing where what follows is no interval. Whole numbers in
-/// brackets may be marks of literature.
+/// The factor at figure `n` of a text; nothing if no interval follows. Whole numbers in brackets
+/// may be citations.
 std::optional<Measured> measured_at(std::string_view text, const std::vector<Figure>& figures,
                                     std::size_t n) {
   if (n + 2 >= figures.size()) return std::nullopt;
@@ -66,7 +66,7 @@ struct Fit {
   const Row* row;
   Measured measured;
   Figure first, second;
-  bool up = false, down = false;  ///< first / second, second / first lies in the interval
+  bool up = false, down = false;  ///< whether first / second and second / first lie in the interval
 };
 
 std::vector<Fit> fits_of(const TableFacts& table, std::size_t column,
@@ -78,7 +78,7 @@ std::vector<Fit> fits_of(const TableFacts& table, std::size_t column,
     auto measured = measured_at(cell, figures, 0);
     const auto first = table.figure(row, times[0]), second = table.figure(row, times[1]);
     if (!measured || !first || !second || first->value <= 0 || second->value <= 0) continue;
-    // "(torch_flash)": beside another one than the row's.
+    // "(torch_flash)": relative to another baseline than the row's.
     const std::size_t open = measured->rest.find('(');
     const bool other = open != std::string::npos && open + 1 < measured->rest.size() &&
                        ascii::is_alpha(measured->rest[open + 1]);
@@ -95,7 +95,8 @@ std::vector<Fit> fits_of(const TableFacts& table, std::size_t column,
   return fits;
 }
 
-/// "hot burst (decides)" anywhere: the times of rows are those of the column "hot burst".
+/// Whether the document names `name` as the deciding measurement, "hot burst (decides)". If so, the
+/// rows' times are those of the column "hot burst".
 bool decides(const Document& document, const std::string& name) {
   if (name.empty()) return false;
   return std::any_of(document.lines.begin(), document.lines.end(), [&](const Line& line) {
@@ -103,8 +104,8 @@ bool decides(const Document& document, const std::string& name) {
   });
 }
 
-/// Which of the columns the two times belong to is seldom said: where it is not, it is the one that
-/// most rows fit, and nothing is judged where two do so equally well.
+/// The two columns that the factors compare are seldom named. If they are not, the pair that fits
+/// most rows is taken; if two pairs fit equally well, nothing is judged.
 void check_rows(const Facts& facts, const TableFacts& table, Notes& notes) {
   const std::vector<std::size_t> times = table.of(Role::time);
   if (times.size() != 2) return;

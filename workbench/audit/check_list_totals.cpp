@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Totals of lists and brackets against their parts: "a (b + c)", "- K: 8 MB … - Total: 16 MB".
+// Checks totals of lists and brackets against their parts: "a (b + c)", "- K: 8 MB … - Total: 16
+// MB".
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,9 +14,9 @@
 namespace wb::audit {
 namespace {
 
-constexpr std::size_t k_most_parts = 64;  ///< of a list
+constexpr std::size_t k_most_parts = 64;  ///< parts of one list
 
-/// "$0.90 (GPU $0.15 + AI $0.75)".
+/// Checks totals in brackets: "$0.90 (GPU $0.15 + AI $0.75)".
 void check_brackets(const Facts& facts, const Line& line, Notes& notes) {
   const auto& figures = facts.of(line.number);
   for (std::size_t n = 0; n + 2 < figures.size(); ++n) {
@@ -28,13 +29,13 @@ void check_brackets(const Facts& facts, const Line& line, Notes& notes) {
     for (; at < figures.size() && figures[at].unit == printed.unit; ++at) {
       const std::string between =
           line.plain.substr(figures[at - 1].end, figures[at].begin - figures[at - 1].end);
-      // "(heap at 10.67 GiB, stack +0.34 GiB)": a change, no sum.
+      // "(heap at 10.67 GiB, stack +0.34 GiB)" states a change and not a sum.
       const bool joined = between.find(at == n + 1 ? '(' : '+') != std::string::npos;
       if (!joined || between.find_first_of(at == n + 1 ? ")" : "),;") != std::string::npos) break;
       most = std::max(most, figures[at].value);
       add(sum, figures[at]);
     }
-    // "(GPU $1 + agent $2 + the rest)": a part that is no figure.
+    // "(GPU $1 + agent $2 + the rest)": one part has no figure.
     const std::size_t close = line.plain.find(')', figures[at - 1].end);
     const std::string behind =
         close == std::string::npos
@@ -42,8 +43,8 @@ void check_brackets(const Facts& facts, const Line& line, Notes& notes) {
             : line.plain.substr(figures[at - 1].end, close - figures[at - 1].end);
     if (behind.find_first_of("+-*/x0123456789") != std::string::npos) continue;
     if (sum.parts.size() < 2) continue;
-    // "Budget: $0 ($200 + $200 of credits)": they are no parts of it. "14 GB (weights 10 GB + cache
-    // 2 GB)" may be more than the bracket tells.
+    // In "Budget: $0 ($200 + $200 of credits)" the bracket does not hold the total's parts. In "14
+    // GB (weights 10 GB + cache 2 GB)" the bracket may not list all parts.
     constexpr double k_far = 1.5;
     const bool is_whole = printed.value > most && printed.value <= k_far * sum.value;
     const bool more = printed.value > sum.value && printed.unit != Unit::money;
@@ -54,7 +55,7 @@ void check_brackets(const Facts& facts, const Line& line, Notes& notes) {
   }
 }
 
-/// The figure that a list's item comes to: behind its last "=", else its only one.
+/// The value of a list item: the figure after its last "=", else its only figure.
 std::optional<Figure> item_figure(const Facts& facts, const Line& line) {
   const auto& figures = facts.of(line.number);
   const auto label = label_of(line.plain);
@@ -68,7 +69,7 @@ std::optional<Figure> item_figure(const Facts& facts, const Line& line) {
   return std::nullopt;
 }
 
-/// "- K: 8 MB": a label and one figure, nothing else that could change it.
+/// Whether the line is only a label and one figure: "- K: 8 MB".
 bool is_bare(const Facts& facts, const Line& line) {
   const auto label = label_of(line.plain);
   const auto& figures = facts.of(line.number);
@@ -78,9 +79,9 @@ bool is_bare(const Facts& facts, const Line& line) {
          trimmed(line.plain.substr(figure.end)).empty();
 }
 
-/// "Total resolution: 8 s", "5 KB per domain … total: 50 MB for 1000 domains", "$16,000/month =
-/// $192,000/year": what a list's total is of only "total" alone says, in a list whose every line
-/// is a label and a figure. Elsewhere it does not follow, and may be of something else.
+/// Judges a list's total. A qualified total ("Total resolution: 8 s", "50 MB for 1000 domains",
+/// "$192,000/year") may count something else, so only the word "total" alone counts, in a list
+/// whose every line is a label and a figure.
 void judge_list(const Facts& facts, std::size_t at, std::size_t parts, const Figure& printed,
                 const Sum& sum, const std::string& label, Notes& notes) {
   const auto& lines = facts.document.lines;
@@ -89,10 +90,11 @@ void judge_list(const Facts& facts, std::size_t at, std::size_t parts, const Fig
     const bool blank = trimmed(lines[up].plain).empty();
     plain = plain && (blank || is_bare(facts, lines[up]));
   }
-  // A total outside of the list is of others, too; a measured one of what lies between its parts.
+  // A total outside the list may include other items, and a measured total includes the time
+  // between its parts.
   const bool outer = lines[at - 1].indent > lines[at].indent;
   const bool measured = printed.unit == Unit::time && printed.value > sum.value;
-  constexpr double k_far = 1.5;  // as of tables: it may count what is not listed
+  constexpr double k_far = 1.5;  // as for tables: the total may include unlisted items
   const bool far = printed.value > k_far * sum.value;
   const auto doubt =
       plain && !outer && !measured && !far ? std::nullopt : std::optional<std::string_view>("");
@@ -104,7 +106,7 @@ void judge_product(int line, const Figure& printed, const std::vector<Figure>& p
   Interval low{1, 1}, high{1, 1};
   std::vector<std::string> words;
   for (const Figure& part : parts) {
-    // The ends of a range are round figures: taken as they stand.
+    // The ends of a range are rounded; they are taken as printed.
     low = low * Interval{part.value, part.value};
     high = high * Interval{part.high, part.high};
     words.push_back(part.printed);
@@ -117,8 +119,8 @@ void judge_product(int line, const Figure& printed, const std::vector<Figure>& p
   if (near(printed.value, low.low) && near(printed.high, high.high)) {
     notes.held(line, formula + ", printed " + printed.printed);
   } else {
-    // Below the product of all that is best it may say what is hoped for: not all steps do their
-    // best, or not on the whole. Where one end is the product the other was to be it, too.
+    // A result below the product of the best factors may be a forecast, because not every step
+    // reaches its best. If one end equals the product, the other end should too.
     const bool one_end =
         printed.is_range && (near(printed.value, low.low) || near(printed.high, high.high));
     const bool within = printed.value > low.low && printed.high < high.high;
@@ -146,7 +148,7 @@ void check_list_totals(const Facts& facts, Notes& notes) {
     const auto alike = std::count_if(told.begin(), told.end(), [&](const Figure& figure) {
       return figure.unit == printed->unit;
     });
-    // "$16,000/month = $192,000/year": which of them is the total is not said.
+    // "$16,000/month = $192,000/year": the line does not say which of them is the total.
     if (alike > 1 && lines[n].plain.find('+') == std::string::npos) continue;
     std::vector<Figure> parts;
     std::size_t lines_of_parts = 0;
@@ -156,26 +158,26 @@ void check_list_totals(const Facts& facts, Notes& notes) {
         break;
       }
       if (!lines[up].item || lines[up].in_table) break;
-      // "500 us -> 50 us": what became of it is no part.
+      // "500 us -> 50 us" states a change and not a part.
       if (lines[up].plain.find("->") != std::string::npos) {
         parts.clear();
         break;
       }
       if (parts.size() == k_most_parts) {
-        parts.clear();  // of a part of the list nothing can be told
+        parts.clear();  // an incomplete list cannot be judged
         break;
       }
       const bool nested = lines[n].item && lines[up].indent < lines[n].indent;
       if (nested) break;
       const auto part = item_figure(facts, lines[up]);
-      // "Per agent: 400 MB": of each of several, which the total counts.
+      // "Per agent: 400 MB" is the size of each of several items, all of which the total counts.
       const auto name = label_of(lines[up].plain);
       if (name && (is_no_sum(name->label) || has_word(name->label, "each") ||
                    has_word(name->label, "every") || is_no_part(name->label))) {
         parts.clear();
         break;
       }
-      // "T5 alone is 10 GB", "L: 0.5 GB, G: 1.5 GB": a list that was not read whole.
+      // "T5 alone is 10 GB" and "L: 0.5 GB, G: 1.5 GB": the list was not read completely.
       const bool sums_up = lines[up].plain.find('=') != std::string::npos;
       const auto& figures = facts.of(lines[up].number);
       const auto same = std::count_if(figures.begin(), figures.end(), [&](const Figure& figure) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// "5 of 6 pass" beside a table that says otherwise.
+// Checks "5 of 6 pass" against a table of passes and failures.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Marks {
   double good = 0, bad = 0;
 };
 
-/// What a cell of marks says; nothing where it says more than that: "failed, then fixed".
+/// Whether a cell says that it passed; nothing if it says more than that: "failed, then fixed".
 std::optional<bool> mark_of(const std::string& cell) {
   static constexpr std::array<std::string_view, 5> k_good{"[ok]", "pass", "passed", "ok", "yes"};
   static constexpr std::array<std::string_view, 4> k_bad{"[no]", "fail", "failed", "no"};
@@ -47,7 +47,7 @@ std::optional<Marks> marks_of(const TableFacts& table) {
     Marks marks;
     for (const Row& row : table.table->rows) {
       const auto good = mark_of(lower_of(cell_of(row, column)));
-      if (!good) return std::nullopt;  // a row that says neither, or both
+      if (!good) return std::nullopt;  // the row says neither or both
       ++(*good ? marks.good : marks.bad);
     }
     return marks;
@@ -55,8 +55,8 @@ std::optional<Marks> marks_of(const TableFacts& table) {
   return std::nullopt;
 }
 
-/// "6 tests pass", "6 passed": what is told behind the figures is that they pass, of whole things,
-/// not a threshold (">= 4/5"), a score ("4.2/5") or what is to pass.
+/// Whether the line says that whole items pass ("6 tests pass", "6 passed") and is not about a
+/// threshold (">= 4/5"), a score ("4.2/5") or a goal.
 bool tells_passes(const Line& line, const Figure& part, const Figure& whole) {
   static constexpr std::array<std::string_view, 8> k_wanted{"threshold", "target", "must", "should",
                                                             "required",  "score",  "need", "if"};
@@ -90,7 +90,7 @@ void check_passes(const Facts& facts, Notes& notes) {
       const auto& figures = facts.of(line.number);
       for (std::size_t n = 0; n + 1 < figures.size(); ++n) {
         const Figure &part = figures[n], &whole = figures[n + 1];
-        // Of other things than the table's rows, such as runs, the table says nothing.
+        // The table says nothing about items other than its rows, for example runs.
         if (!tells_passes(line, part, whole) || whole.value != marks->good + marks->bad) continue;
         const std::string formula =
             fmt::format("the table at line {} has {:.0f} of {:.0f}", table.table->line, marks->good,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shares of a peak: whose peak it is. Dense rates of the GPUs in device/gpu_table.cpp, f32 vector
-// rates told from those of half precision, sparse ones from dense ones.
+// Checks shares of a peak against the dense rates in device/gpu_table.cpp. It distinguishes f32
+// vector rates from half-precision rates and dense from sparse ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 constexpr double k_same_peak = 0.06;  ///< printed peaks are rounded: 30 for 30.3, 2000 for 2039
 
 constexpr std::size_t k_most_shares = 200;
-constexpr double k_above_all = 105;  ///< percent; a little above may be a clock's
+constexpr double k_above_all = 105;  ///< percent; slightly more may come from a higher clock
 
 enum class Kind { f32, half, sparse, memory };
 struct Peak {
@@ -79,7 +79,7 @@ bool has(const std::vector<Peak>& peaks, Kind kind) {
   return std::any_of(peaks.begin(), peaks.end(), [&](auto& peak) { return peak.kind == kind; });
 }
 
-/// What the document says of its number format: f32, half, or nothing.
+/// The number format that the document states.
 enum class Precision { unsaid, f32, half, narrow };
 Precision precision_of(const Document& document) {
   bool f32 = false, half = false, narrow = false;
@@ -104,7 +104,7 @@ bool speaks_of_peak(const std::string& lower) {
   return lower.find("peak") != std::string::npos || lower.find("theoretical") != std::string::npos;
 }
 
-/// The only GPU, or the one named on this line.
+/// The document's only GPU, or the one named on this line.
 const NamedGpu* gpu_of(const Facts& facts, const Line& line) {
   for (const NamedGpu& gpu : facts.gpus) {
     if (has_word(line.plain, gpu.word)) return &gpu;
@@ -118,7 +118,7 @@ struct Share {
   std::optional<Figure> reached = {};  ///< the rate before the share, "200 GB/s (80 % of …)"
 };
 
-/// "88% of … peak (30 TFLOP/s)" in one line.
+/// The shares of a peak that one line states completely: "88% of … peak (30 TFLOP/s)".
 std::vector<Share> shares_in(const Facts& facts) {
   std::vector<Share> found;
   for (const Line& line : facts.document.lines) {
@@ -136,7 +136,7 @@ std::vector<Share> shares_in(const Facts& facts) {
   return found;
 }
 
-/// The highest rate of a table's column that a share may be of.
+/// The highest rate in a table's column that the share may refer to, with its line.
 std::optional<std::pair<int, Figure>> achieved(const Facts& facts, const Share& share) {
   std::optional<std::pair<int, Figure>> best;
   for (const TableFacts& table : facts.tables) {
@@ -166,7 +166,7 @@ void judge_share(const Facts& facts, const Share& share, Notes& notes) {
   const std::vector<Peak> own = matching(peaks_of(*gpu), share.peak);
   const auto done = achieved(facts, share);
   const double rate = done ? done->second.value : share.percent.value / 100 * share.peak.value;
-  // The model whose peak was printed; the first where it is none's.
+  // The model whose peak was printed, or the first if none matches.
   const Device& model = own.empty() ? gpu->models.front() : *own.front().model;
   const double half = model.f16_flops_per_s->value;
   const std::string source =
@@ -205,7 +205,8 @@ void judge_share(const Facts& facts, const Share& share, Notes& notes) {
                fmt::format("{} is a peak of the {}", share.peak.printed, gpu->word));
     return;
   } else if (share.peak.unit == Unit::byte_rate) {
-    // Boards of one name differ in their memory, so another's peak is a doubt only.
+    // Boards with the same name differ in their memory, so another board's peak raises only a
+    // doubt.
     const double memory = model.memory_bytes_per_s->value;
     const Figure& top = share.reached ? *share.reached : share.peak;
     const double reached = share.reached ? top.value : rate;
@@ -232,7 +233,7 @@ void judge_share(const Facts& facts, const Share& share, Notes& notes) {
   notes.add(std::move(finding));
 }
 
-/// A rate above that of the memory may be a cache's.
+/// Whether the line is about caches, whose rates may exceed the memory's.
 bool is_about_caches(const Document& document, int line) {
   for (int near = std::max(1, line - 2); near <= line + 1; ++near) {
     if (near > static_cast<int>(document.lines.size())) break;
@@ -247,7 +248,7 @@ bool is_about_caches(const Document& document, int line) {
   return false;
 }
 
-/// Marks of GPUs of which no peaks are known here, and of several at work at once.
+/// Whether the text names GPUs with unknown peaks or several GPUs working together.
 bool names_others(std::string_view lower) {
   static constexpr std::array<std::string_view, 44> k_others{
       "v100",   "t4",     "a10", "a10g",  "a30",   "a40",       "a6000",  "a5000",  "l40",
@@ -266,8 +267,8 @@ bool names_several(std::string_view lower) {
                      [&](auto word) { return has_word(lower, word); });
 }
 
-/// "8-GPU", "multi-node": on the line or above it in its section, so that a rate may be of them
-/// all.
+/// Whether the line, or a line above it in its section, mentions several GPUs ("8-GPU",
+/// "multi-node"), so that a rate may be their sum.
 bool is_of_several(const Document& document, int number) {
   constexpr int k_lines = 24;
   const int section = document.at(number).section;
@@ -284,7 +285,7 @@ bool is_of_several(const Document& document, int number) {
   return names_several(document.path_of(section));
 }
 
-/// The text itself calls the figure odd, or it is a forecast's.
+/// Whether the text itself calls the figure odd or a forecast.
 bool calls_odd(std::string_view lower) {
   static constexpr std::array<std::string_view, 16> k_odd{
       "implausib", "impossib", "unfaithful", "exceed", "artifact", "artefact",
@@ -307,7 +308,7 @@ Most most_of(const NamedGpu& gpu) {
   return most;
 }
 
-/// What ran is sure: one GPU is named, and no other beside it anywhere.
+/// Whether it is clear what ran: exactly one GPU is named in the whole document.
 bool is_sure(const Facts& facts) {
   return facts.gpus.size() == 1 &&
          std::none_of(facts.document.lines.begin(), facts.document.lines.end(),
@@ -328,7 +329,7 @@ void add_impossible(const Facts& facts, int line, const Figure& figure, double m
              .tolerance = "2 %"});
 }
 
-/// A rate above every dense peak of the one GPU that is named.
+/// Reports a rate above every dense peak of the only named GPU.
 void check_impossible(const Facts& facts, Notes& notes) {
   if (facts.gpus.size() != 1) return;
   const bool narrow = precision_of(facts.document) == Precision::narrow;
@@ -347,7 +348,7 @@ void check_impossible(const Facts& facts, Notes& notes) {
                           : figure.unit == Unit::byte_rate ? top.memory
                                                            : 0;
       if (most == 0 || figure.bounded || figure.value <= most * 1.02) continue;
-      // Where the line does not name the GPU, a rate of bytes may be a link's or a cache's.
+      // If the line does not name the GPU, a rate in bytes may be that of a link or a cache.
       const bool doubt =
           (figure.unit == Unit::byte_rate && !named) || is_of_several(facts.document, line.number);
       add_impossible(facts, line.number, figure, most,
@@ -356,7 +357,7 @@ void check_impossible(const Facts& facts, Notes& notes) {
   }
 }
 
-/// The same in columns of rates, which are of what the document says that it ran on.
+/// The same check for table columns of rates, which refer to the GPU that the document names.
 void check_impossible_rows(const Facts& facts, Notes& notes) {
   if (!is_sure(facts) || precision_of(facts.document) == Precision::narrow) return;
   const Most top = most_of(facts.gpus.front());
@@ -391,7 +392,7 @@ void check_impossible_rows(const Facts& facts, Notes& notes) {
   }
 }
 
-/// "150% of peak", where nobody calls that odd.
+/// Reports "150% of peak" unless the text calls it odd.
 void check_above(const Facts& facts, Notes& notes) {
   constexpr std::array<std::string_view, 4> k_odd{"anomal", "warning", "cannot", "impossible"};
   for (const Line& line : facts.document.lines) {

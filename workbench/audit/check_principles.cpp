@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Six rules that findings about the attention of a profile have to keep, whoever wrote them: the
-// kind of attention comes first, efficiency is judged by length, paged attention by its workload,
-// unfused attention is told to be replaced, advice is of both kinds, and the share of context
-// tokens decides what to look at. After a failure there are no findings at all.
+// Checks six rules for findings about the attention of a profile: the kind of attention comes
+// first, efficiency is judged by length, paged attention by its workload, unfused attention is to
+// be replaced, advice is of both kinds, and the share of context tokens decides what to inspect.
+// After a failure there must be no findings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,14 +20,14 @@ bool has_any(std::string_view lower, Words words) {
                      [&](auto word) { return lower.find(word) != std::string_view::npos; });
 }
 
-/// What a findings page is made of, for the rules.
+/// The parts of a findings page that the rules use.
 struct Page {
   const Facts& facts;
-  std::string type;          ///< the line that tells the kind of attention, in lower case
-  int type_line = 0;         ///< 0: none does
-  int judged_line = 0;       ///< the first heading of bottlenecks or recommendations; 0: none
-  std::string advice;        ///< all below headings of recommendations, in lower case
-  int advice_line = 0;       ///< the first such heading
+  std::string type;     ///< the line that tells the kind of attention, in lower case
+  int type_line = 0;    ///< 0 if there is none
+  int judged_line = 0;  ///< the first heading of bottlenecks or recommendations; 0 if there is none
+  std::string advice;   ///< all below headings of recommendations, in lower case
+  int advice_line = 0;  ///< the first such heading
   std::string bottlenecks;   ///< the same of bottlenecks
   int bottlenecks_line = 0;  ///<
 
@@ -64,7 +64,7 @@ struct Page {
   }
 };
 
-/// "# SDPA Forward Analysis Findings": the title names both.
+/// The section whose title marks a findings page, "# SDPA Forward Analysis Findings", or null.
 const Section* findings_title(const Document& document) {
   for (const Section& section : document.sections) {
     if (section.level != 1) continue;
@@ -106,7 +106,7 @@ void check_type_first(const Page& page, int title, Notes& notes) {
   }
 }
 
-/// Lower ends of what is expected by length; the bands of docs/guide/trace.md.
+/// The lowest expected efficiency for a sequence length; the bands of docs/guide/trace.md.
 double expected_from(double length) {
   constexpr std::array<std::pair<double, double>, 4> k_bands{
       {{1024, 5}, {2048, 20}, {4096.5, 40}, {1e30, 50}}};
@@ -115,7 +115,8 @@ double expected_from(double length) {
       ->second;
 }
 
-/// "N=128", "N_Q = N_KV = 32768", "sequence length 4096": the first whole number behind the name.
+/// The sequence length on the line, the first whole number after its name: "N=128", "N_Q = N_KV =
+/// 32768", "sequence length 4096".
 std::optional<double> length_in(const Facts& facts, const Line& line) {
   for (const std::string_view name : {"n_q", "n", "seq_len", "sequence length", "seq", "s"}) {
     for (auto at = find_word(line.lower, name); at; at = find_word(line.lower, name, *at + 1)) {
@@ -134,7 +135,7 @@ std::optional<double> length_in(const Facts& facts, const Line& line) {
   return std::nullopt;
 }
 
-/// A part below "bottlenecks" that calls what is usual at its length a fault.
+/// Reports a bottleneck whose efficiency is usual for its sequence length.
 void check_lengths(const Page& page, Notes& notes) {
   const Document& document = page.facts.document;
   bool tells_lengths = false;
@@ -211,7 +212,7 @@ void check_unfused(const Page& page, Notes& notes) {
 struct Ratio {
   double value = 0;
   int line = 0;
-  std::string row;  ///< what stands beside it, in lower case
+  std::string row;  ///< the rest of its row, in lower case
 };
 
 std::vector<Ratio> context_ratios(const Facts& facts) {
@@ -293,7 +294,8 @@ void check_workload(const Page& page, Notes& notes) {
   }
 }
 
-/// Of a page that says it failed, or found nothing: no findings may follow. True where it does.
+/// Reports findings on a page that says that it failed or found nothing. Returns whether the page
+/// says so.
 bool check_without_findings(const Page& page, Notes& notes) {
   for (const Line& line : page.facts.document.lines) {
     const auto label = label_of(line.plain);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Quantiles of one sample stand in order: the least, p10, the median, p90, the most. Columns of a
-// row, or rows of a column.
+// Checks the order of quantiles of one sample (minimum, p10, median, p90, maximum), in the columns
+// of a row or the rows of a column.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "audit/checks.hpp"
-#include "audit/ranks.hpp"
+#include "audit/quantile_names.hpp"
 #include "audit/ratios.hpp"
 
 namespace wb::audit {
 namespace {
 
 struct Placed {
-  Rank rank;
+  QuantileName rank;
   Figure figure;
   std::string name;
   int line;
 };
 
-/// A higher quantile is lower than a lower one, beyond the digits that were printed.
+/// A higher quantile with a lower value, beyond the rounding of the printed digits.
 struct Fault {
   const Placed *low, *high;
 };
@@ -37,11 +37,11 @@ std::optional<Fault> fault_in(const std::vector<Placed>& placed) {
 
 struct Series {
   std::vector<Placed> placed;
-  bool aimed_so = false;  ///< what is allowed beside it is in the same order
+  bool aimed_so = false;  ///< the limits beside it are in the same order
 };
 
-/// Subjects that quantiles name; one without a name where none does, or where the only name would
-/// make two of one rank: then what has no name is a sample of its own.
+/// The subjects that the quantiles name. An unnamed subject is added if none is named, or if the
+/// only name would make two quantiles equal; then the unnamed ones are another sample.
 std::vector<std::string> subjects_of(const std::vector<Placed>& all) {
   std::vector<std::string> subjects;
   bool any_bare = false;
@@ -61,7 +61,8 @@ std::vector<std::string> subjects_of(const std::vector<Placed>& all) {
   return subjects;
 }
 
-/// Values of one series: one unit, this subject (or none said beside the only one).
+/// The values of one series: one unit and this subject; unnamed values count if there is only one
+/// subject.
 std::vector<Placed> matching(const std::vector<Placed>& all, const std::string& subject,
                              bool alone) {
   std::vector<Placed> kept;
@@ -74,14 +75,15 @@ std::vector<Placed> matching(const std::vector<Placed>& all, const std::string& 
     const bool fits = one.rank.subject == subject || (alone && one.rank.subject.empty());
     if (fits && (one.figure.unit == unit || one.figure.unit == Unit::none)) kept.push_back(one);
   }
-  // "Median ms | Max count": a bare number of another name is in a unit of its own.
+  // "Median ms | Max count": a number without a unit but with another name has its own unit.
   std::erase_if(kept, [&](const Placed& bare) {
     if (unit == Unit::none || bare.figure.unit != Unit::none) return false;
     return !bare.rank.subject.empty() && std::none_of(all.begin(), all.end(), [&](auto& other) {
       return other.figure.unit != Unit::none && other.rank.subject == bare.rank.subject;
     });
   });
-  // Bare numbers beside one unit are in it; beside two, they are in neither.
+  // Numbers without a unit have the unit of their only neighbour; beside two units they have
+  // neither.
   double scale = 0;
   bool one_scale = true;
   for (const Placed& one : kept) {
@@ -105,7 +107,7 @@ void take(const std::vector<Placed>& placed, std::vector<Series>& all) {
   const std::vector<std::string> subjects = subjects_of(placed);
   for (const std::string& subject : subjects) {
     std::vector<Placed> kept = matching(placed, subject, subjects.size() == 1);
-    // "P1", "P2" are numbers of predictions or phases; low quantiles stand beside a middle one.
+    // "P1" and "P2" may number predictions or phases; low quantiles count only beside a middle one.
     const bool has_middle =
         std::any_of(kept.begin(), kept.end(), [](auto& one) { return one.rank.share >= 50; });
     if (kept.size() >= 2 && has_middle) all.push_back({std::move(kept)});
@@ -133,16 +135,16 @@ void judge(const std::vector<Series>& all, bool is_rate, bool is_sample, Notes& 
       notes.held(series.placed.front().line, "quantiles in order: " + words);
       continue;
     }
-    // The p99 of a rate may be the slow end; "max" alone may be a limit.
+    // The p99 of a rate may be its slow end, and "max" alone may be a limit.
     const bool sure = fault->low->rank.sure && fault->high->rank.sure;
     if (is_rate || rated > 0 || (!sure && 2 * faults > all.size())) continue;
-    // Bare numbers may be counts of what lies above.
+    // Numbers without a unit may count what the header above names.
     const bool has_unit =
         fault->low->figure.unit != Unit::none && fault->high->figure.unit != Unit::none;
-    // "hot p50 | p99": whose p99 that is, its header does not say.
+    // "hot p50 | p99": the header does not say to which sample the p99 belongs.
     const bool one_subject = fault->low->rank.subject == fault->high->rank.subject &&
                              !fault->low->rank.given && !fault->high->rank.given;
-    // "p99 0.0 ms" may be one that nobody measured.
+    // "p99 0.0 ms" may stand for a value that was not measured.
     const bool has_value = is_sample && fault->high->figure.value != 0 && !series.aimed_so;
     notes.add(
         {.severity =
@@ -165,7 +167,8 @@ bool speaks_of_rates(const std::string& lower) {
                      [&](auto word) { return lower.find(word) != std::string::npos; });
 }
 
-/// "sum | avg | min | max" without a number of samples: operations, and what each of them took.
+/// Whether the columns are operations and the time of each: "sum | avg | min | max" without a
+/// number of samples.
 bool are_operation_columns(const TableFacts& table) {
   const auto any = [&](auto... names) {
     return std::any_of(table.columns.begin(), table.columns.end(),
@@ -177,9 +180,9 @@ bool are_operation_columns(const TableFacts& table) {
 
 void check_columns(const TableFacts& table, bool is_rate, Notes& notes) {
   std::vector<std::size_t> columns;
-  std::vector<Rank> ranks;
+  std::vector<QuantileName> ranks;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    const auto rank = rank_of(table.columns[column].name);
+    const auto rank = quantile_of(table.columns[column].name);
     if (!rank) continue;
     if (is_bound(rank->subject) || is_difference(rank->subject)) continue;
     columns.push_back(column);
@@ -195,7 +198,7 @@ void check_columns(const TableFacts& table, bool is_rate, Notes& notes) {
       const auto figure = whole_figure(table, row, columns[n]);
       if (figure) placed.push_back({ranks[n], *figure, table.columns[columns[n]].name, row.line});
     }
-    // Rows may be metrics, too.
+    // The rows may name metrics, too.
     const std::string label = lower_of(cell_of(row, 0));
     if (speaks_of_rates(label) || is_difference(label)) continue;
     take(placed, all);
@@ -203,9 +206,9 @@ void check_columns(const TableFacts& table, bool is_rate, Notes& notes) {
   judge(all, is_rate, !are_operation_columns(table), notes);
 }
 
-/// "dot", "max", "min": operations. Beside other rows the least and the most are those of a sample
-/// only where another row is one of its figures; a sum or a number of rows ("sum", "min", "max",
-/// "avg") is none, so that these are aggregates which were timed.
+/// Whether the rows name operations, such as "dot", "max" and "min". "min" and "max" are the least
+/// and the most of a sample only if another row is a quantile or a mean. A sum or a number of rows
+/// ("sum", "min", "max", "avg") marks timed aggregates.
 bool are_operations(const TableFacts& table) {
   static constexpr std::array<std::string_view, 8> k_statistics{
       "mean", "average", "avg", "median", "std", "stddev", "deviation", "samples"};
@@ -217,7 +220,7 @@ bool are_operations(const TableFacts& table) {
     const bool statistic = std::any_of(k_statistics.begin(), k_statistics.end(),
                                        [&](auto word) { return has_word(name, word); });
     const bool end = std::find(k_ends.begin(), k_ends.end(), name) != k_ends.end();
-    if (!end && rank_of(name)) return false;
+    if (!end && quantile_of(name)) return false;
     aggregates = aggregates ||
                  std::find(k_aggregates.begin(), k_aggregates.end(), name) != k_aggregates.end();
     statistics = statistics || statistic;
@@ -227,8 +230,8 @@ bool are_operations(const TableFacts& table) {
   return bare && others && (aggregates || !statistics);
 }
 
-/// "p50 | <= 20 s | 19 s", "p99 | <= 2 s | 1.5 s": what is allowed is turned around as well, so
-/// that the rows are of two samples.
+/// Whether the limits beside the values are in the same unusual order, so that the rows belong to
+/// two samples: "p50 | <= 20 s | 19 s", "p99 | <= 2 s | 1.5 s".
 bool is_aimed_so(const TableFacts& table, const Series& series) {
   const auto fault = fault_in(series.placed);
   if (!fault) return false;
@@ -258,14 +261,14 @@ void check_rows(const TableFacts& table, bool is_rate, Notes& notes) {
     std::vector<Placed> placed;
     for (const Row& row : table.table->rows) {
       const Column named = column_named(cell_of(row, 0));
-      const auto rank = rank_of(named.name);
+      const auto rank = quantile_of(named.name);
       auto figure = whole_figure(table, row, column);
       const bool rate_row = speaks_of_rates(lower_of(cell_of(row, 0)));
       if (!rank || !figure || rate_row || is_bound(rank->subject)) {
         continue;
       }
       if (figure->unit == Unit::none && named.unit != Unit::none) in_unit_of(named, *figure);
-      // The same again: another sample begins.
+      // A repeated quantile begins another sample.
       const bool again = std::any_of(placed.begin(), placed.end(), [&](auto& one) {
         return one.rank.share == rank->share || one.rank.subject != rank->subject;
       });

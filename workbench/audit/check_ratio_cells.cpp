@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// "22x slower", "1.8x faster" in the cells of rows with two times.
+// Checks "22x slower" and "1.8x faster" in the cells of rows with two times.
 #include <fmt/format.h>
 
 #include "audit/checks.hpp"
@@ -8,13 +8,13 @@
 namespace wb::audit {
 namespace {
 
-/// "1.8x faster" in a cell of a row with two times.
+/// A factor such as "1.8x faster" in a cell of a row with two times.
 struct ToldCell {
   const Row* row;
   std::size_t column;
   std::string printed, formula, tolerance;
   bool fits;
-  bool leads;  ///< its cell begins with it or is a ratio: no remark
+  bool leads;  ///< the cell begins with the factor or is a ratio, not a remark
 };
 
 std::vector<ToldCell> told_in(const TableFacts& table, const std::vector<std::size_t>& times) {
@@ -53,8 +53,8 @@ std::vector<ToldCell> told_in(const TableFacts& table, const std::vector<std::si
 
 }  // namespace
 
-/// A column whose factors never fit the two times, or that names a third ("vs Python"), is about
-/// something else.
+/// Judges the cells, except in a column whose factors never fit the two times or that names a third
+/// ("vs Python"); it is about something else.
 void check_ratio_cells(const TableFacts& table, const std::vector<std::size_t>& times,
                        Notes& notes) {
   const std::vector<ToldCell> told = told_in(table, times);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Columns of ratios: the reading that most rows follow stands (audit/ratio_column.hpp), and a row
-// beside them is judged only where nothing else may be meant.
+// Checks columns of ratios: the reading that most rows follow is taken (audit/ratio_column.hpp),
+// and a row that differs from it is judged only if nothing else may be meant.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_near = 0.05;             ///< a ratio so near is no contradiction
-constexpr double k_near_base = 0.1;         ///< the same over another row, or where few show it
+constexpr double k_near = 0.05;             ///< relative difference that is no contradiction
+constexpr double k_near_base = 0.1;         ///< the same over another row, or if few rows show it
 constexpr double k_near_statistics = 0.25;  ///< the same between medians, means, bests
 
 class Judge : RatioColumn {
@@ -44,8 +44,9 @@ class Judge : RatioColumn {
         const bool is_turned = turned && m_printed[n]->result().meets(*turned);
         // Close by it may be of figures that were not rounded yet, or of other runs.
         const double middle = quotient.value.middle();
-        // A ratio beside two medians may be the median of ratios; one that is called so is.
-        // Another row may be of another run than the one that the ratio was taken from.
+        // A ratio beside two medians may be the median of ratios; a header that says "median"
+        // confirms it. Another row may come from another run than the one that the ratio was taken
+        // from.
         const bool is_sure = best->kind == ReadingKind::pair && (is_only(*best) || best->fits >= 3);
         const double near = of_statistics(*best) ? k_near_statistics
                             : is_sure            ? k_near
@@ -53,10 +54,10 @@ class Judge : RatioColumn {
         const bool is_near = std::abs(m_printed[n]->value - middle) <= near * middle ||
                              (is_statistic(m_column) && !names_row() && !is_turned) ||
                              (is_mean_of_ratios(*best) && !is_turned);
-        // "~400 ms / ~150 ms" gives no digit that "2.5x" could miss.
+        // "~400 ms / ~150 ms" is too vague to contradict "2.5x".
         const bool is_vague = m_printed[n]->approximate || quotient.top.approximate ||
                               quotient.bottom.approximate || is_qualified(facts, n);
-        // One row beside it shows too little, unless nothing else could be divided.
+        // One matching row proves too little unless nothing else could be divided.
         const bool is_shown = (best->fits >= 2 || is_only(*best)) && is_told(*best) &&
                               !is_of_any_row(*best, n) && !is_behind_other(*best) &&
                               !is_split(*best) && !(is_turned && is_of_choice(*best, n));
@@ -84,18 +85,21 @@ class Judge : RatioColumn {
   }
 
  private:
-  /// Medians (means, bests) of columns or rows: the median of ratios is not the ratio of medians.
+  /// Whether the reading divides medians (means, bests) of columns or rows; the median of ratios is
+  /// not the ratio of medians.
   bool of_statistics(const Reading& reading) const {
     return is_statistic(reading.over) && is_statistic(reading.under);
   }
 
-  /// "Mean | Ratio": tools print the mean of the ratios of single runs, which an outlier moves far.
+  /// "Mean | Ratio": tools print the mean of the ratios of single runs, which one outlier changes
+  /// much.
   bool is_mean_of_ratios(const Reading& reading) const {
     return m_table.columns[m_column].name == "ratio" && reading.kind != ReadingKind::pair &&
            of_statistics(reading);
   }
 
-  /// "tkDNN speedup" read as OpenCV over Darknet, beside columns of tkDNN: it is about those.
+  /// Whether the header names other columns: "tkDNN speedup", read as OpenCV over Darknet beside
+  /// columns of tkDNN.
   bool names_others(const Reading& reading) const {
     const std::string& name = m_table.columns[m_column].name;
     const std::string& over = m_table.columns[reading.over].name;
@@ -117,8 +121,8 @@ class Judge : RatioColumn {
     });
   }
 
-  /// "old | new | old speedup | new speedup": each ratio is of its own side, over what has no
-  /// column.
+  /// "old | new | old speedup | new speedup": each ratio belongs to its own side and divides
+  /// something without a column.
   bool is_of_own_side(const Reading& reading) const {
     const auto names_alone = [&](std::size_t ratio, std::size_t side, std::size_t other) {
       const std::string& name = m_table.columns[side].name;
@@ -146,15 +150,15 @@ class Judge : RatioColumn {
             any_names(reading.over, reading.under));
   }
 
-  /// Two columns of times and one of ratios, one column of times and a row of 1.00x, or a header
-  /// that names the row: there is nothing else that it could divide.
+  /// Whether nothing else could be divided: two columns of times and one of ratios, one column of
+  /// times and a row of 1.00x, or a header that names the row.
   bool is_only(const Reading& reading) const {
     if (reading.kind == ReadingKind::pair) return times(true) == 2 && m_alone;
     return names_row() || (reading.kind == ReadingKind::base && m_values.size() == 1);
   }
 
-  /// Names that say which of two columns is divided by the other, or rows enough to show it: "1k
-  /// traces | 5k traces" may be two sizes of something else.
+  /// Whether names say which column is divided by the other, or enough rows show it: "1k traces |
+  /// 5k traces" may be two sizes of something else.
   bool is_told(const Reading& reading) const {
     if (reading.kind != ReadingKind::pair) return !reading.about;
     static constexpr std::array<std::string_view, 22> k_sides{
@@ -171,8 +175,8 @@ class Judge : RatioColumn {
            (reading.fits >= 3 && 4 * reading.fits >= 3 * reading.tried);
   }
 
-  /// So many rows follow this reading, and so few other readings are at hand, that a row beside
-  /// them is wrong.
+  /// Whether so many rows follow this reading, and so few other readings are possible, that a row
+  /// that differs is wrong.
   bool is_clear(const Reading& best) const {
     const std::size_t fits = best.fits, tried = best.tried;
     if (tried < 2 || fits == 0 || has_unread()) return false;
@@ -183,7 +187,7 @@ class Judge : RatioColumn {
       const bool is_time = std::any_of(m_values.begin(), m_values.end(), [&](auto& one) {
         return one.column == best.over && !one.is_rate;
       });
-      // Beside another column of ratios ("vs genuine x") one row shows nothing.
+      // Beside another column of ratios ("vs genuine x") one row proves nothing.
       if (is_time && times(true) == 2) return 2 * fits >= tried && (fits >= 2 || m_alone);
       return fits >= 3 && most;
     }
@@ -193,9 +197,9 @@ class Judge : RatioColumn {
     return fits >= 3 && fits + 1 >= tried;
   }
 
-  /// Another reading gives this row's figure, and is one that a column may change to.
+  /// Whether another plausible reading gives this row's figure.
   bool is_excused(const Reading& best, std::size_t row) const {
-    // A second row of 1.00x is the base of its own group.
+    // A second row of 1.00x is the base of another group.
     if (best.kind != ReadingKind::pair && m_printed[row]->value == 1) return true;
     if (is_of_other_column(best, row)) return true;
     return std::any_of(m_readings.begin(), m_readings.end(), [&](const Reading& other) {
@@ -206,21 +210,21 @@ class Judge : RatioColumn {
       if (other.kind == ReadingKind::any) {
         return best.kind != ReadingKind::pair && other.fits >= best.fits && other.fits >= 2;
       }
-      // Another pair of times of the row that gives the figure may be meant by it.
+      // Another pair of times in the row may be the one that the figure divides.
       if (other.kind == ReadingKind::pair) return true;
-      // Groups with a base of their own, before or behind their rows.
+      // Groups may have their own base before or after their rows.
       if (other.kind == ReadingKind::base && other.speedup == best.speedup) return true;
       return other.fits >= 2 || other.speedup;
     });
   }
 
-  /// Two rows and more, half of all, do not follow the base: each may be over one of its own.
+  /// Whether two or more rows, at least half of all, do not follow the base; each may have its own.
   static bool is_split(const Reading& reading) {
     const std::size_t misses = reading.tried - reading.fits;
     return reading.kind == ReadingKind::base && misses >= 2 && misses >= reading.fits;
   }
 
-  /// "parameters | vs standard | time | vs standard": each is of the column that it stands behind.
+  /// "parameters | vs standard | time | vs standard": each ratio belongs to the column before it.
   bool is_behind_other(const Reading& best) const {
     if (best.kind == ReadingKind::pair || m_alone || m_column < 2 || best.over == m_column - 1) {
       return false;
@@ -231,7 +235,7 @@ class Judge : RatioColumn {
     return 2 * static_cast<std::size_t>(figures) > m_rows.size();
   }
 
-  /// Over some other row it is right, which the header may leave unsaid.
+  /// Whether the ratio is right relative to some other row, which the header need not name.
   bool is_of_any_row(const Reading& best, std::size_t row) const {
     if (best.kind == ReadingKind::pair) return false;
     return std::any_of(m_readings.begin(), m_readings.end(), [&](const Reading& other) {
@@ -241,7 +245,8 @@ class Judge : RatioColumn {
     });
   }
 
-  /// A column of another quantity, such as sizes or perplexities, gives the ratio of the same rows.
+  /// Whether a column of another quantity, such as sizes or perplexities, gives the ratio of the
+  /// same rows.
   bool is_of_other_column(const Reading& best, std::size_t row) const {
     if (best.kind == ReadingKind::pair) return false;
     const auto& lines = best.rows[row]->lines;
@@ -250,7 +255,7 @@ class Judge : RatioColumn {
       for (const Row& other : m_rows) {
         if (std::find(lines.begin(), lines.end(), other.line) == lines.end()) continue;
         if (other.line == m_rows[row].line) continue;
-        // "17.4 ms/layer" as well, though it is no plain time.
+        // This includes "17.4 ms/layer", though it is not a plain time.
         const auto here = m_table.figure(m_rows[row], column),
                    there = m_table.figure(other, column);
         for (const auto& one : {quotient_of(m_rows[row], here, other, there),
@@ -301,7 +306,7 @@ void check_ratio_columns(const Facts& facts, Notes& notes) {
       Judge(table, column, ratios.size() == 1).run(facts, notes);
     }
     if (!any_values) check_metric_rows(table, notes);
-    // Of two times of one side, such as quantiles, "3x faster" is about neither.
+    // With two times of one side, such as quantiles, "3x faster" is about neither.
     if (times.size() == 2 &&
         table.columns[times[0]].reference != table.columns[times[1]].reference) {
       check_ratio_cells(table, times, notes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranges of slowdowns claimed in prose against the measured pairs.
+// Checks ranges of slowdowns claimed in prose against the measured pairs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,15 +10,17 @@
 namespace wb::audit {
 namespace {
 
-/// "slower than X" is about the pairs only where X is a reference; "slower" alone is.
+/// Whether the text compares with the reference: "slower" alone, or "slower than X" if X is a
+/// reference.
 bool names_reference(const std::string& rest) {
-  constexpr std::size_t k_close_by = 12;  // npos is farther, too
+  constexpr std::size_t k_close_by = 12;  // npos is larger, too
   const std::size_t than = rest.find("than ");
   if (than > k_close_by) return true;
   return is_reference(rest.substr(than, 40));
 }
 
-/// The line, or one right above it, speaks of what was claimed or estimated before it was measured.
+/// Whether the line, or the one above it, is about what was claimed or estimated before the
+/// measurement.
 bool speaks_of_claims(const Document& document, int number) {
   static constexpr std::array<std::string_view, 10> k_words{
       "claim",    "claims",    "claimed",   "estimate",  "estimates",
@@ -49,7 +51,7 @@ void check_slowdown_claims(const Facts& facts, Notes& notes) {
   const auto least_ratio = divide(least_pair->ours.operand(), least_pair->reference.operand());
   const auto most_ratio = divide(most_pair->ours.operand(), most_pair->reference.operand());
   if (!least_ratio || !most_ratio) return;
-  // Where most rows are not slower, a range of slowdowns is of a group of them.
+  // If most rows are not slower, a range of slowdowns describes a group of them.
   const bool mostly = 2 * slower.size() > facts.pairs.size();
   for (const Line& line : facts.document.lines) {
     if (line.in_table) continue;
@@ -57,7 +59,7 @@ void check_slowdown_claims(const Facts& facts, Notes& notes) {
       const std::string rest = line.lower.substr(figure.end);
       const bool slow = trimmed(rest).starts_with("slower");
       if (figure.unit != Unit::factor || !figure.is_range || !slow) continue;
-      // A forecast is not about what was measured.
+      // A forecast does not describe the measurements.
       const std::string before = line.lower.substr(0, figure.begin);
       if (!shape_in(line.plain).empty() || !names_reference(rest) ||
           before.find("->") != std::string::npos || before.find("after") != std::string::npos ||
@@ -71,8 +73,7 @@ void check_slowdown_claims(const Facts& facts, Notes& notes) {
       if (figure.result().meets(*least_ratio) && figure.result(true).meets(*most_ratio)) {
         notes.held(line.number, formula + ", printed " + figure.printed + " slower");
       } else {
-        // "0.3x slower" may be 30 % more time, and of what was claimed a report says that it is
-        // wrong.
+        // "0.3x slower" may mean 30 % more time, and a report may quote a claim to refute it.
         const bool sure =
             mostly && figure.value >= 1 && !speaks_of_claims(facts.document, line.number);
         notes.add({.severity = sure ? Severity::contradiction : Severity::doubtful,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The other side of a ratio: a reference whose time falls while its work grows was not warmed up;
-// one whose time stays while its work grows is bound by its launches.
+// Checks the reference side of a ratio: a reference whose time falls while its work grows was not
+// warmed up; one whose time is constant while its work grows is bound by its launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_more_work = 4;      ///< a fall in time over so much more work is suspicious
+constexpr double k_more_work = 4;      ///< work ratio from which a fall in time is suspicious
 constexpr double k_fall = 1.3;         ///< so much longer at less work
-constexpr double k_flat_work = 8;      ///< so much more work in the same time
-constexpr double k_flat_time = 1.15;   ///< "the same time"
+constexpr double k_flat_work = 8;      ///< work ratio at constant time
+constexpr double k_flat_time = 1.15;   ///< time ratio of the smaller problem to the larger
 constexpr double k_short_s = 0.25e-3;  ///< longer calls are not bound by their launch
 
-/// Pairs of one table, in order of work.
+/// The pairs of one table, ordered by work.
 std::vector<Pair> of_table(const Facts& facts, const TableFacts& table) {
   std::vector<Pair> pairs;
   if (table.table->rows.empty()) return pairs;

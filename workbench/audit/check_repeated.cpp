@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The same quantity told several times: the duration and the cost of a whole piece of work, and the
-// times of its phases.
+// Checks quantities that are stated several times: the duration and the cost of the whole work, and
+// the times of its phases.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 namespace wb::audit {
 namespace {
 
-constexpr std::size_t k_most_told = 1'000;  ///< of one quantity
+constexpr std::size_t k_most_told = 1'000;  ///< statements of one quantity
 
 struct Told {
   int line;
   Figure figure;
-  bool whole = false;  ///< of the document's work, as its place says
+  bool whole = false;  ///< its section says that it is for the document's whole work
 };
 
 constexpr std::array<std::string_view, 6> k_durations{"time",    "total time", "duration",
@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 3> k_costs{"cost", "total cost", "session
 constexpr std::array<std::string_view, 5> k_wholes{"summary", "overview", "conclusion", "report",
                                                    "total"};
 
-/// Told of the whole document's work, not of a run, a step or a plan: in a summary, under the title
-/// itself, or in an italic footer.
+/// Whether the line is about the document's whole work and not a run, a step or a plan: in a
+/// summary, directly under the title, or in an italic footer.
 bool is_of_the_whole(const Facts& facts, const Line& line) {
   const Section& section = facts.document.sections[static_cast<std::size_t>(line.section)];
   const bool footer = line.plain.starts_with('*') || line.plain.starts_with('_');
@@ -43,8 +43,8 @@ bool is_one_of(const std::string& label, const std::array<std::string_view, N>& 
   return std::find(words.begin(), words.end(), label) != words.end();
 }
 
-/// Costs of cases beside one another ("without", "with"): two that differ in one section, or three
-/// and more of which no two agree.
+/// Whether the costs belong to alternative cases ("without", "with"): two that differ in one
+/// section, or three or more of which no two agree.
 bool are_of_cases(const Facts& facts, const std::vector<Told>& told) {
   bool any_agree = false, beside = false;
   for (std::size_t a = 0; a < told.size(); ++a) {
@@ -59,7 +59,8 @@ bool are_of_cases(const Facts& facts, const std::vector<Told>& told) {
   return beside || (told.size() > 2 && !any_agree);
 }
 
-/// "### 1. Quick guide", "### 2. Summary": of items beside one another each has its own.
+/// Whether the two lines belong to sibling items ("### 1. Quick guide", "### 2. Summary"), each
+/// with its own value.
 bool are_of_items(const Facts& facts, const Told& a, const Told& b) {
   const auto& sections = facts.document.sections;
   const Section& one = sections[static_cast<std::size_t>(facts.document.at(a.line).section)];
@@ -73,7 +74,8 @@ bool are_of_items(const Facts& facts, const Told& a, const Told& b) {
 void compare(const Facts& facts, const std::vector<Told>& told, std::string_view what,
              Notes& notes) {
   if (told.size() < 2 || are_of_cases(facts, told)) return;
-  // The figure that most lines agree on stands, of equals the last one; the others are named.
+  // The figure that most lines agree on is taken, or the last one in a tie; the others are
+  // reported.
   const auto agreeing = [&](const Told& one) {
     return std::count_if(told.begin(), told.end(), [&](const Told& other) {
       return one.figure.result().meets(other.figure.result());
@@ -88,7 +90,8 @@ void compare(const Facts& facts, const std::vector<Told>& told, std::string_view
   }
   for (const Told& one : told) {
     if (one.figure.result().meets(stands.figure.result())) continue;
-    // What is only called total may be of one of several cases; far apart they are of two things.
+    // A figure that is only called total may belong to one of several cases; figures that differ by
+    // more than this factor are of two quantities.
     constexpr double k_apart = 3;
     const double here = one.figure.value, there = stands.figure.value;
     const bool apart = std::max(here, there) > k_apart * std::min(here, there);
@@ -109,7 +112,8 @@ void compare(const Facts& facts, const std::vector<Told>& told, std::string_view
   }
 }
 
-/// "### Phase 2: Analysis (20 min)": phases beside one another add up to the whole.
+/// Checks that the durations of sibling phases add up to the whole: "### Phase 2: Analysis (20
+/// min)".
 void check_phases(const Facts& facts, std::vector<Told>& durations, Notes& notes) {
   std::map<int, Sum> sums;
   std::map<int, int> first;
@@ -158,10 +162,10 @@ void check_repeated_figures(const Facts& facts, Notes& notes) {
     if (figure == figures.end() || figure->is_range || figure->bounded || figure->approximate) {
       continue;
     }
-    if (figure->begin > label->rest + 2) continue;  // words come first: something of it
+    if (figure->begin > label->rest + 2) continue;  // words before the figure qualify it
     if (time && figure->value < 1) continue;        // a measured call, not a session
     const std::string rest = trimmed(line.lower.substr(figure->end));
-    // "6 hours (with all the waiting)", "1.5 hours at the keyboard": of something of it.
+    // "6 hours (with all the waiting)", "1.5 hours at the keyboard": the figure is for a part.
     const bool more = rest.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos;
     if (more && label->label.starts_with("total")) continue;
     if (rest.starts_with("per ") || rest.starts_with("/") || rest.starts_with("each") ||
@@ -169,8 +173,8 @@ void check_repeated_figures(const Facts& facts, Notes& notes) {
       continue;
     }
     if (time) all_durations.push_back({line.number, *figure});
-    // "40 minutes (cycles 1 to 3)", "9 minutes so far": words behind may say of what it is; a sum
-    // in brackets does not.
+    // "40 minutes (cycles 1 to 3)", "9 minutes so far": words after the figure may qualify it; a
+    // sum in brackets does not.
     const bool bare = !more || (rest.starts_with('(') && rest.find('+') != std::string::npos);
     const bool whole = bare && is_of_the_whole(facts, line);
     if (!is_of_the_whole(facts, line) && !label->label.starts_with("total")) continue;

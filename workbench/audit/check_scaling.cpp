@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scaling, normalised by work: B·H·S²·D, not the one size that a heading names. Words such as
-// "linear" are held against the exponent log(time ratio) / log(work ratio).
+// Checks scaling, normalised by the work B·H·S²·D and not by the one size that a heading names.
+// Words such as "linear" are compared with the exponent log(time ratio) / log(work ratio).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace wb::audit {
 namespace {
 
-/// "vs B=1" where the heads change as well.
+/// Reports "vs B=1" if the number of heads changes as well.
 void check_headed(const Series& series, Notes& notes) {
   const TableFacts& table = *series.table;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
@@ -55,7 +55,7 @@ void check_rows(const Series& series, Notes& notes) {
     const Growth grown = growth(series, from, n);
     if (n == from || grown.work < 1.5 || grown.time <= 0) continue;
     for (std::size_t column = 1; column < row.cells.size(); ++column) {
-      // The first cell is a name: "Linear" attention.
+      // The first cell is a name, for example "Linear" attention.
       const std::string word = word_in(lower_of(row.cells[column]));
       if (word.empty()) continue;
       const std::string formula =
@@ -89,7 +89,7 @@ void check_expected_columns(const Facts& facts, Notes& notes) {
     const TableFacts& first = facts.tables[a];
     const std::vector<std::size_t> columns = first.of(Role::expected);
     if (columns.empty() || !first.has_shapes) continue;
-    // Two kernels may be expected to gain differently; how work scales is one rule.
+    // Two kernels may differ in their expected gain, but how work scales is the same for both.
     if (first.columns[columns[0]].name.find("scal") == std::string::npos) continue;
     for (std::size_t b = a + 1; b < facts.tables.size(); ++b) {
       const TableFacts& second = facts.tables[b];

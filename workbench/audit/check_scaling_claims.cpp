@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scaling as prose tells it ("8x batch", "8x more work", "super-linear", "4x data"), held against
-// the rows with those shapes and times.
+// Checks claims about scaling in prose ("8x batch", "8x more work", "super-linear", "4x data")
+// against the rows with those shapes and times.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace wb::audit {
 namespace {
 
-/// "8x batch" in prose, where that step of the table changed the heads as well.
+/// Reports "8x batch" in prose if that step of the table changed the heads as well.
 void check_multiples(const Facts& facts, const std::vector<Series>& all, Notes& notes) {
   for (const Size& size : k_sizes) {
     std::vector<int> lines;
@@ -50,7 +50,7 @@ void check_multiples(const Facts& facts, const std::vector<Series>& all, Notes& 
   }
 }
 
-/// "super-linearly" in prose about a time column that is near-linear by work.
+/// Reports "super-linearly" in prose about a time column that is nearly linear in the work.
 void check_words(const Facts& facts, const std::vector<Series>& all, Notes& notes) {
   for (const Line& line : facts.document.lines) {
     if (line.in_table || word_in(line.lower) != "super-linear") continue;
@@ -74,7 +74,7 @@ void check_words(const Facts& facts, const std::vector<Series>& all, Notes& note
   }
 }
 
-/// "B=1,H=8 -> B=8,H=16 = 8x more work".
+/// Checks work ratios such as "B=1,H=8 -> B=8,H=16 = 8x more work".
 void check_work_claims(const Facts& facts, Notes& notes) {
   std::vector<Finding> found;
   for (const Line& line : facts.document.lines) {
@@ -93,7 +93,7 @@ void check_work_claims(const Facts& facts, Notes& notes) {
         notes.held(line.number, formula + ", printed " + figure.printed);
         continue;
       }
-      // The same claim on another line is one finding.
+      // The same claim on several lines is one finding.
       const auto same = std::find_if(found.begin(), found.end(), [&](const Finding& one) {
         return one.computed == formula && one.printed == figure.printed + " work";
       });
@@ -111,7 +111,7 @@ void check_work_claims(const Facts& facts, Notes& notes) {
   for (Finding& finding : found) notes.add(std::move(finding));
 }
 
-/// "scales linearly with B x H (0.58 -> 1.28ms)": the rows with those two times.
+/// Checks "scales linearly with B x H (0.58 -> 1.28ms)" against the rows with those two times.
 void check_quoted_times(const Facts& facts, const std::vector<Series>& all, Notes& notes) {
   for (const Line& line : facts.document.lines) {
     const std::string word = word_in(line.lower);
@@ -154,7 +154,7 @@ void check_quoted_times(const Facts& facts, const std::vector<Series>& all, Note
   }
 }
 
-/// "~4.3x data -> ~200x time" below the two sizes that it is about ("S=4: …", "S=512: …").
+/// Checks "~4.3x data -> ~200x time" below the two sizes that it compares ("S=4: …", "S=512: …").
 void check_data_claims(const Facts& facts, Notes& notes) {
   const auto& lines = facts.document.lines;
   for (std::size_t n = 0; n < lines.size(); ++n) {

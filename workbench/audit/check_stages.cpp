@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A roadmap's impact ranges and their products: steps with a range each in one table, stages that
-// name steps and tell what they come to together in another. Stage by stage the least, the expected
-// and the greatest gain multiply. What is capped (by a roofline, say) may be less, but then it is
-// the stage's upper end as well.
+// Checks a roadmap's ranges of impact and their products: one table has steps with a range each,
+// another has stages that name steps and their combined gain. Stage by stage the least, the
+// expected and the greatest gains multiply. A capped gain (for example by a roofline) may be less,
+// and then it is the stage's upper end as well.
 #include <fmt/format.h>
 
 #include <array>
@@ -29,12 +29,12 @@ std::optional<Printed> gain_in(const std::string& cell) {
     if (figure.is_range) values.emplace_back(figure.operand(true), figure.result(true));
   }
   if (values.size() != 3) return std::nullopt;
-  // Printed first is what is expected.
+  // The expected gain is printed first.
   return Printed{{values[1].first, values[0].first, values[2].first},
                  {values[1].second, values[0].second, values[2].second}};
 }
 
-/// A step's word: the cell up to a colon.
+/// The step's name: the cell up to a colon.
 std::string step_of(const std::string& cell) {
   return lower_of(trimmed(cell.substr(0, cell.find(':'))));
 }
@@ -75,7 +75,7 @@ std::string shown(const Interval& value) {
   return show(value.middle(), Unit::factor);
 }
 
-/// One stage: from the one before, times its steps.
+/// Judges one stage: the previous stage's gain times its steps.
 void judge(const Row& row, const std::string& printed, const Printed& stage, const Gain& product,
            Notes& notes) {
   bool holds = true;
@@ -110,7 +110,7 @@ void check_stages(const Facts& facts, Notes& notes) {
     for (const Row& row : table.table->rows) {
       const std::string& cell = cell_of(row, *names + 1);
       const auto printed = gain_in(cell);
-      if (!printed) break;  // of stages behind it nothing is known
+      if (!printed) break;  // later stages cannot be judged
       Gain product = before;
       bool known = true;
       for (const std::string& step : steps_of(cell_of(row, *names))) {

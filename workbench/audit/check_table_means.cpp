@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows called mean or average against the rows above them. Which mean it is, and of which rows, is
-// seldom said: a figure that is none of the usual ones is doubtful at most.
+// Checks rows called mean or average against the rows above them. Which mean it is, and of which
+// rows, is seldom stated: a figure that matches none of the usual ones raises only a doubt.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 #include <cmath>
 
 #include "audit/checks.hpp"
-#include "audit/ranks.hpp"
+#include "audit/quantile_names.hpp"
 #include "audit/ratios.hpp"
 #include "audit/sums.hpp"
 
 namespace wb::audit {
 namespace {
 
-constexpr double k_near = 0.01;  ///< a mean so near may be of figures with more digits
+constexpr double k_near = 0.01;  ///< relative difference that rounded inputs may explain
 
 bool is_mean_row(const Row& row) {
   static constexpr std::array<std::string_view, 6> k_labels{
@@ -24,11 +24,12 @@ bool is_mean_row(const Row& row) {
   return std::find(k_labels.begin(), k_labels.end(), label) != k_labels.end();
 }
 
-/// "min, p50, max, mean" are figures of one sample, and "sum, min, max, avg" may be operations.
+/// Whether the rows are statistics of one sample ("min, p50, max, mean"); "sum, min, max, avg" may
+/// be operations.
 bool are_statistics(const std::vector<Row>& rows, std::size_t from, std::size_t end) {
   for (std::size_t n = from; n < end; ++n) {
     const std::string name = column_named(cell_of(rows[n], 0)).name;
-    if (name == "sum" || name == "count" || name == "std" || rank_of(name)) return true;
+    if (name == "sum" || name == "count" || name == "std" || quantile_of(name)) return true;
   }
   return false;
 }
@@ -52,7 +53,7 @@ struct Mean {
   [[nodiscard]] double most() const { return *std::max_element(values.begin(), values.end()); }
 };
 
-/// Nothing where one of the figures was not read whole.
+/// The mean in a row, or nothing if one of the figures was not read completely.
 std::optional<Mean> mean_in(const TableFacts& table, std::size_t from, std::size_t row,
                             std::size_t column) {
   const auto& rows = table.table->rows;
@@ -68,7 +69,8 @@ std::optional<Mean> mean_in(const TableFacts& table, std::size_t from, std::size
   return one.values.size() >= 2 ? std::optional(std::move(one)) : std::nullopt;
 }
 
-/// The geometric or the harmonic mean, the median, the sum, or one of the figures themselves.
+/// Whether the figure is the geometric or the harmonic mean, the median, the sum, or one of the
+/// figures themselves.
 bool is_another(const Mean& one) {
   std::vector<double> sorted = one.values;
   std::sort(sorted.begin(), sorted.end());
@@ -87,7 +89,7 @@ bool is_another(const Mean& one) {
          std::any_of(sorted.begin(), sorted.end(), [&](double value) { return one.is(value); });
 }
 
-/// A ratio of two means of its row.
+/// Whether the figure is a ratio of two means in its row.
 bool follows_in_row(const TableFacts& table, const Row& row, const Mean& one) {
   for (std::size_t over = 1; over < table.columns.size(); ++over) {
     for (std::size_t under = 1; under < table.columns.size(); ++under) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Totals of tables against their parts: a row called total, a column called total. Why one may be
-// right for all that: total_doubts.hpp.
+// Checks totals of tables against their parts: a row or a column called total. total_doubts.hpp
+// lists why a differing total may still be right.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -17,7 +17,7 @@ bool sums_make_sense(const Column& column) {
   return (column.role == Role::other || column.role == Role::time) && !is_no_sum(column.name);
 }
 
-/// The word behind a figure, in the singular: "20 tasks".
+/// The word after a figure, in the singular: "20 tasks".
 std::string word_behind(const std::string& cell, const Figure& figure) {
   std::string rest = lower_of(trimmed(std::string_view(cell).substr(figure.end)));
   if (rest.size() > 2 && rest.ends_with('s')) rest.pop_back();
@@ -25,8 +25,8 @@ std::string word_behind(const std::string& cell, const Figure& figure) {
   return is_word ? rest : std::string();
 }
 
-/// The whole cell is one figure: "61.4", "$0.60", "180 min", and "20 tasks" where every other cell
-/// of the column that has a digit tells tasks, too.
+/// The figure if the whole cell is one: "61.4", "$0.60", "180 min". "20 tasks" counts if every
+/// other cell with a digit in the column counts tasks, too.
 std::optional<Figure> whole_cell(const TableFacts& table, const Row& row, std::size_t column) {
   const std::string& cell = cell_of(row, column);
   auto figure = table.figure(row, column);
@@ -46,7 +46,8 @@ std::optional<Figure> whole_cell(const TableFacts& table, const Row& row, std::s
   return same ? figure : std::nullopt;
 }
 
-/// "messages/sec", "qps"; "metric (ns)" over the labels, which says what all columns are.
+/// Whether the column holds measurements: "messages/sec", "qps", or "metric (ns)" above the labels,
+/// which gives the unit of all columns.
 bool is_measured(const TableFacts& table, std::size_t column) {
   static constexpr std::array<std::string_view, 8> k_rates{"/s",  "/min", "per sec", "qps",
                                                            "rps", "tps",  "ops",     "iops"};
@@ -56,13 +57,13 @@ bool is_measured(const TableFacts& table, std::size_t column) {
                      [&](auto word) { return header.find(word) != std::string::npos; });
 }
 
-/// No figure, and nothing that may stand for one.
+/// Whether the cell has no figure and nothing that may stand for one.
 bool is_empty(const std::string& cell) {
   const std::string lower = lower_of(cell);
   return lower.empty() || lower == "none" || lower == "-" || lower == "n/a";
 }
 
-/// Cells that are empty in this column alone: "-" may be none, and may be one that nobody counted.
+/// Whether only this cell of the row is empty: "-" may mean none or not counted.
 bool is_gap(const Row& row, std::size_t column) {
   if (lower_of(cell_of(row, column)) == "none") return false;
   for (std::size_t other = 1; other < row.cells.size(); ++other) {
@@ -71,7 +72,7 @@ bool is_gap(const Row& row, std::size_t column) {
   return false;
 }
 
-/// The total in a cell and the figures above it; nothing where one of them was not read whole.
+/// The total in a cell and the figures above it; nothing if one of them was not read completely.
 std::optional<Total> total_in(const TableFacts& table, std::size_t from, std::size_t row,
                               std::size_t column) {
   const auto& rows = table.table->rows;
@@ -99,7 +100,8 @@ std::optional<Total> total_in(const TableFacts& table, std::size_t from, std::si
   return one;
 }
 
-/// Of all columns a little more, or of all the same share: of rows that are left out.
+/// Whether the totals of all columns are a little too large, or by the same share: then some rows
+/// are left out.
 bool are_more(const std::vector<Total>& totals) {
   constexpr double k_little = 0.05, k_alike = 1.2;
   if (totals.size() < 2) return false;
@@ -126,14 +128,14 @@ void check_columns(const Facts& facts, const TableFacts& table, Notes& notes) {
     Scope scope = scope_of(facts, table, rows[n]);
     scope.row_is_more = std::any_of(totals.begin(), totals.end(), is_far) || are_more(totals);
     scope.nested = std::any_of(totals.begin(), totals.end(), has_headings);
-    // "total lines of code" may be no sum of what stands above, and "sum" a way to merge: another
-    // column must show that it is.
+    // "total lines of code" need not be the sum of the rows above, and "sum" may be a way to merge;
+    // another column must confirm it.
     const bool plain =
         scope.label == "total" || scope.label == "totals" || scope.label == "grand total";
     const bool shown = std::any_of(totals.begin(), totals.end(), is_sum);
     for (const Total& one : totals) {
       if (!plain && !shown) continue;
-      // Not above the most of its parts it is their mean, or of something else.
+      // A total that does not exceed its largest part is a mean or something else.
       if (one.printed.value <= one.most && !is_sum(one)) continue;
       judge_sum(rows[n].line, one.printed, one.sum, "the total", notes, doubt_of(one, scope));
     }
@@ -145,7 +147,7 @@ bool has_digit(const std::string& cell) {
   return cell.find_first_of("0123456789") != std::string::npos;
 }
 
-/// "goodput (req/s)": no part of a number of requests.
+/// Whether the column is a rate, "goodput (req/s)", which is no part of a number of requests.
 bool tells_rate(const TableFacts& table, std::size_t column) {
   static constexpr std::array<std::string_view, 6> k_rates{"/s",  "/min", "per sec",
                                                            "qps", "rps",  "tps"};
@@ -154,9 +156,9 @@ bool tells_rate(const TableFacts& table, std::size_t column) {
                      [&](auto word) { return header.find(word) != std::string::npos; });
 }
 
-/// Columns before `total` that hold one figure of its unit in most of the rows: in a row where one
-/// of them says something else ("58 (19 + 39)"), the total cannot be told, and a count that stands
-/// in one row of a column of words ("all 19") is no part.
+/// The columns before `total` that hold one figure of its unit in most rows. If one of them says
+/// something else in a row ("58 (19 + 39)"), that row's total cannot be judged. A count in one row
+/// of a column of words ("all 19") is no part.
 std::vector<std::size_t> parts_of(const TableFacts& table, std::size_t total) {
   std::vector<std::size_t> parts;
   for (std::size_t column = 1; column < total; ++column) {
@@ -168,7 +170,7 @@ std::vector<std::size_t> parts_of(const TableFacts& table, std::size_t total) {
       const auto part = whole_cell(table, row, column);
       if (!part || part->unit != printed->unit) continue;
       ++figures;
-      // "0.43 | 100 | 150": what is a fraction in every row is no part of a number of things.
+      // "0.43 | 100 | 150": a column of fractions is no part of a number of items.
       fractions += part->step < 1 && printed->unit == Unit::none && printed->step == 1 ? 1 : 0;
     }
     if (figures > fractions && 2 * figures >= filled && sums_make_sense(table.columns[column]) &&
@@ -179,7 +181,7 @@ std::vector<std::size_t> parts_of(const TableFacts& table, std::size_t total) {
   return parts;
 }
 
-/// A row's total and the figures before it; nothing where one of them was not read whole.
+/// A row's total and the figures before it; nothing if one of them was not read completely.
 std::optional<Total> total_of(const TableFacts& table, const Row& row, std::size_t column,
                               const std::vector<std::size_t>& parts) {
   const auto printed = whole_cell(table, row, column);
@@ -202,7 +204,7 @@ std::optional<Total> total_of(const TableFacts& table, const Row& row, std::size
 void check_rows(const TableFacts& table, Notes& notes) {
   for (std::size_t column = 2; column < table.columns.size(); ++column) {
     if (table.columns[column].name != "total" && table.columns[column].name != "sum") continue;
-    // A header's word alone decides nothing: most rows must be sums of their parts.
+    // The header's word alone does not decide: most rows must be sums of their parts.
     std::vector<std::pair<const Row*, Total>> totals;
     const std::vector<std::size_t> parts = parts_of(table, column);
     for (const Row& row : table.table->rows) {
@@ -212,11 +214,11 @@ void check_rows(const TableFacts& table, Notes& notes) {
         std::count_if(totals.begin(), totals.end(), [](auto& one) { return is_sum(one.second); }));
     if (2 * right <= totals.size()) continue;
     for (const auto& [row, one] : totals) {
-      // "median size | 6 KB | 12 KB | 8 KB" among rows of counts.
+      // "median size | 6 KB | 12 KB | 8 KB" may stand among rows of counts.
       const bool no_sum = is_no_sum(lower_of(cell_of(*row, 0)));
       const bool is_mean = one.printed.value >= one.least && one.printed.value <= one.most;
       if ((no_sum || is_mean) && !is_sum(one)) continue;
-      // "$0 | $0 | $3,650": of a cost that has no column.
+      // "$0 | $0 | $3,650": one cost has no column.
       const auto doubt = is_far(one)
                              ? std::optional<std::string_view>("it may count what is not listed")
                              : std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rates against shapes and times: TFLOP/s by 4·B·H·S²·D, and tables in which the work behind the
-// rates changes otherwise than the size that the rows are named after.
+// Checks rates against shapes and times: TFLOP/s by 4·B·H·S²·D, and tables in which the work
+// implied by the rates changes differently from the size that the rows are named after.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace wb::audit {
 namespace {
 
-/// The time column that a rate column goes with: the only one, or that with the same subject.
+/// The time column that belongs to a rate column: the only one, or the one with the same subject.
 std::optional<std::size_t> time_of(const TableFacts& table, std::size_t rate) {
   const std::vector<std::size_t> times = table.of(Role::time);
   if (times.size() == 1) return times[0];
@@ -46,8 +46,8 @@ std::vector<Rated> rated_rows(const TableFacts& table, std::size_t rate, std::si
   return rows;
 }
 
-/// All rows are off by one and the same factor: the work is counted in another way (backward, one
-/// query, grouped heads), and whether rightly cannot be told here.
+/// Whether all rows are off by the same factor: the work is counted in another way (backward, one
+/// query, grouped heads), which cannot be judged.
 bool counts_otherwise(const std::vector<Rated>& rows, Notes& notes) {
   Interval common{0, 1e300};
   for (const Rated& row : rows) {
@@ -68,21 +68,21 @@ bool counts_otherwise(const std::vector<Rated>& rows, Notes& notes) {
   return true;
 }
 
-/// So much more or less a rate may be: with the softmax, of a mean of rates, of rounded work.
+/// Relative tolerance of a rate: the softmax, a mean of rates or rounded work.
 constexpr double k_work = 0.05;
 Interval widened(const Interval& rate) {
   return rate * Interval{1 - k_work, 1 + k_work};
 }
 
-/// The rate is that of all the work, or of half of it.
+/// Whether the rate matches all the work or half of it.
 bool follows_work(const Rated& row) {
   const auto fair = divide({row.shape.work(), row.shape.work()}, row.time.whole());
   return fair && (row.rate.result().meets(widened(*fair)) ||
                   row.rate.result().meets(widened(*fair * Interval{0.5, 0.5})));
 }
 
-/// Every row of this shape is off by one factor, on other GPUs, too: there the work is counted
-/// otherwise, as of the tiles of a mask.
+/// Whether every row of this shape, also on other GPUs, is off by one factor: then the work is
+/// counted in another way, for example by the tiles of a mask.
 bool is_off_alike(const std::vector<Rated>& rows, const Rated& row) {
   Interval common{0, 1e300};
   std::size_t alike = 0;
@@ -109,7 +109,7 @@ void check_complete(const std::vector<Rated>& rows, Notes& notes) {
     return;
   }
   for (const Rated& row : rows) {
-    // Causal masks halve the work; which of the two a report counts it seldom says.
+    // Causal masks halve the work; reports seldom say which of the two they count.
     const double work = row.shape.work();
     const auto fair = divide({work, work}, row.time.whole());
     if (!fair) continue;
@@ -138,7 +138,7 @@ void check_complete(const std::vector<Rated>& rows, Notes& notes) {
   }
 }
 
-/// Without D: every row implies one, and all rows must imply the same.
+/// If D is not stated, every row implies one, and all must be equal.
 void check_implied_dim(const std::vector<Rated>& rows, Notes& notes) {
   std::vector<Interval> dims;
   double best = 0;
@@ -159,7 +159,7 @@ void check_implied_dim(const std::vector<Rated>& rows, Notes& notes) {
       best = dim;
     }
   }
-  if (most * 2 <= rows.size()) return;  // no size explains them: nothing can be told
+  if (most * 2 <= rows.size()) return;  // no size explains the rows, so nothing is judged
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const auto rate =
         divide({rows[n].shape.work() * best, rows[n].shape.work() * best}, rows[n].time.whole());
@@ -180,7 +180,7 @@ void check_implied_dim(const std::vector<Rated>& rows, Notes& notes) {
   }
 }
 
-/// "0.05 TFLOPS, 0.183 ms" above or below "FLOPs: … = 8.4M FLOPs" in one list.
+/// Checks "0.05 TFLOPS, 0.183 ms" against "FLOPs: … = 8.4M FLOPs" in the same list.
 void check_listed(const Facts& facts, std::size_t index, Notes& notes) {
   const auto& lines = facts.document.lines;
   const auto& figures = facts.of(lines[index].number);
@@ -230,7 +230,7 @@ struct Spread {
   int least_line = 0, most_line = 0;
 };
 
-/// How far the work by unit of one size differs between rows, whatever the digits leave open.
+/// How much the work per unit of one size differs between rows, beyond the rounding of the digits.
 Spread spread_of(const std::vector<Rated>& rows, double Shape::*size, double power) {
   Interval least{1e300, 1e300}, most{0, 0};
   Spread spread;
@@ -244,7 +244,7 @@ Spread spread_of(const std::vector<Rated>& rows, double Shape::*size, double pow
   return spread;
 }
 
-/// Words that blame a cause for what a table shows.
+/// Whether the document names a cause for what a table shows.
 bool claims_cause(const Document& document) {
   static constexpr std::array<std::string_view, 8> k_words{
       "root cause", "because", "bottleneck", "due to", "caused by", "collapse", "drop", "degrade"};
@@ -291,7 +291,7 @@ void check_confounding(const Facts& facts, Notes& notes) {
     if (rows.size() < 3) continue;
     for (const Varied& varied : k_varied) {
       const auto size = [&](const Rated& row) { return row.shape.*varied.size; };
-      // The rows are named after this one size alone.
+      // Whether the rows are named after this size alone.
       const bool alone = std::all_of(rows.begin(), rows.end(), [&](const Rated& row) {
         Shape only;
         only.*varied.size = size(row);
@@ -303,7 +303,7 @@ void check_confounding(const Facts& facts, Notes& notes) {
         shares += fmt::format("{}line {}: {} x {} = {}", shares.empty() ? "" : "; ", row.row->line,
                               full(row.rate), full(row.time), show(row.work.middle(), Unit::flops));
       }
-      // One query on S keys is linear in S.
+      // With one query, the work is linear in S.
       Spread told = spread_of(rows, varied.size, varied.power);
       const Spread once = spread_of(rows, varied.size, 1);
       if (once.ratio < told.ratio) told = once;

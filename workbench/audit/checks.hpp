@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table of checks: each a pure function from what is known of a document to notes. To add one,
-// write its family's file, declare it here and add its row in checks.cpp.
+// The table of checks: each is a pure function from a document's facts to notes. To add one, write
+// it in its family's file, declare it here and add a row in checks.cpp.
 #pragma once
 
 #include <span>
@@ -52,8 +52,8 @@ void check_block_counts(const Facts& facts, Notes& notes);
 void check_caches(const Facts& facts, Notes& notes);
 // Words against figures (check_counts.cpp, check_claims.cpp)
 void check_counts(const Facts& facts, Notes& notes);
-/// "5 of 6 tests pass" beside a table with a column of passes, the only one of its section: a part
-/// of check_counts().
+/// "5 of 6 tests pass" beside the only table of its section with a column of passes: a part of
+/// check_counts().
 void check_passes(const Facts& facts, Notes& notes);
 void check_exactness(const Facts& facts, Notes& notes);
 void check_superlatives(const Facts& facts, Notes& notes);

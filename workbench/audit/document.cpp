@@ -17,7 +17,7 @@ bool is_name(char c) {
   return ascii::is_alnum(c) || c == '_';
 }
 
-/// Without tags that only change the look of a cell: "<sub>1.2</sub>", "<b>3x</b>".
+/// The text without tags that only format a cell: "<sub>1.2</sub>", "<b>3x</b>".
 std::string without_tags(std::string_view text) {
   std::string made;
   for (std::size_t at = 0; at < text.size();) {
@@ -90,12 +90,12 @@ std::size_t count_bars(std::string_view plain) {
   return static_cast<std::size_t>(std::count(plain.begin(), plain.end(), '|'));
 }
 
-/// Another line of a table: a row, or a rule of a box ("+---+").
+/// Whether the line continues a table: a row or a rule of a box ("+---+").
 bool goes_on(std::string_view plain) {
   return count_bars(plain) > 0 || (is_rule(plain) && plain.find('+') != std::string_view::npos);
 }
 
-/// The two halves of "a / b"; nothing where there is not exactly one such bar.
+/// The two halves of "a / b"; nothing unless there is exactly one " / ".
 std::optional<std::pair<std::string, std::string>> halves(std::string_view text) {
   const std::size_t bar = text.find(" / ");
   if (bar == std::string_view::npos || text.find(" / ", bar + 1) != std::string_view::npos) {
@@ -104,7 +104,8 @@ std::optional<std::pair<std::string, std::string>> halves(std::string_view text)
   return std::pair(trimmed(text.substr(0, bar)), trimmed(text.substr(bar + 3)));
 }
 
-/// "40.00 / 80.00 ms": two figures of one unit and nothing else; the unit may stand once.
+/// The two figures of a cell that holds nothing else and one unit: "40.00 / 80.00 ms"; the unit may
+/// be written once.
 std::optional<std::pair<std::string, std::string>> two_figures(std::string_view cell) {
   auto parts = halves(cell);
   if (!parts) return std::nullopt;
@@ -125,8 +126,8 @@ std::optional<std::pair<std::string, std::string>> two_figures(std::string_view 
   return parts;
 }
 
-/// A column "ours / SDPA" whose every cell is two figures becomes two columns; so do others of
-/// its table, whose headers name one thing ("TFLOPS") told of both.
+/// Splits a column "ours / SDPA" whose every cell has two figures into two columns, and also
+/// columns of the same table whose header names one quantity ("TFLOPS") for both.
 void split_pairs(Table& table) {
   std::optional<std::pair<std::string, std::string>> named;
   std::string unit;
@@ -134,7 +135,7 @@ void split_pairs(Table& table) {
     const std::size_t open = header.find('(');
     const auto parts = halves(trimmed(std::string_view(header).substr(0, open)));
     if (!parts || parts->first.empty() || parts->second.empty()) continue;
-    if (named) return;  // two of them: which is whose is not told
+    if (named) return;  // with two such columns the sides are ambiguous
     named = parts;
     if (open != std::string::npos) unit = " " + header.substr(open);
   }
@@ -197,7 +198,7 @@ class Reader {
           body.starts_with("- ") || body.starts_with("* ") || body.starts_with("+ ");
       line.item = bullet;
       if (bullet) {
-        // The mark is no figure's sign.
+        // The list mark is not a minus sign.
         line.plain = trimmed(body.substr(2));
       }
       line.lower = lower_of(line.plain);
@@ -278,7 +279,7 @@ class Reader {
     table.section = lines[first].section;
     table.headers = split_bars(lines[first].plain);
     const bool ruled = is_rule(lines[first + 1].plain);
-    // Without a rule it is a table only where the bars stand in every line alike.
+    // Without a rule it is a table only if the bars are in the same columns on every line.
     if (!ruled && (table.headers.size() < 3 || !lines[first].fenced)) return;
     if (table.headers.size() > k_max_columns) {
       m_wide.push_back(table.line);
@@ -315,7 +316,7 @@ class Reader {
 
   Document& m_document;
   std::vector<int> m_wide;
-  std::vector<int> m_open;  // sections around the line at hand, outermost first
+  std::vector<int> m_open;  // sections around the current line, outermost first
   std::size_t m_ragged = 0, m_left_out = 0, m_rows_left_out = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A report taken apart: plain lines, sections, tables. Markdown and plain text with bars; nothing
-// here judges a figure. Made by read_document(), read by every check.
+// A report split into plain lines, sections and tables. Reads Markdown and plain text with bars,
+// and judges no figure. Made by read_document(), read by every check.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ struct Line {
 
 struct Section {
   int line = 0, level = 0, parent = -1;
-  std::string title;  ///< plain, lower case; empty for what stands before the first heading
-  std::string shown;  ///< the same in its own case, without symbols
+  std::string title;  ///< plain, lower case; empty for the part before the first heading
+  std::string shown;  ///< the same with its letter case, without symbols
 };
 
 struct Row {
@@ -43,10 +43,10 @@ struct Row {
 
 struct Table {
   int line = 0, section = 0;
-  std::string caption;  ///< the last line of text before it within three lines, lower case
+  std::string caption;  ///< the last text line within three lines before it, lower case
   std::vector<std::string> headers;
   std::vector<Row> rows;
-  bool complete = true;  ///< no row was left out, so that rows may be added up and counted
+  bool complete = true;  ///< no row was left out, so that sums and counts are valid
 };
 
 struct Document {
@@ -55,24 +55,24 @@ struct Document {
   std::vector<Section> sections;
   std::vector<Table> tables;
   std::vector<std::string> gaps;  ///< what could not be read, in sentences
-  std::string repaired;           ///< what was mended before reading; empty: nothing
+  std::string repaired;           ///< repairs before reading; empty: none
   [[nodiscard]] const Line& at(int number) const {
     return lines[static_cast<std::size_t>(number - 1)];
   }
-  /// The titles of a section and of those around it, joined by " / ".
+  /// The titles of a section and its parents, joined by " / ".
   [[nodiscard]] std::string path_of(int section) const;
 };
 
-/// `bytes` as they stand in the file. Whatever could not be read is a gap, never an error.
+/// `bytes` as they are in the file. What cannot be read is a gap, never an error.
 Document read_document(std::string name, std::string_view bytes);
 
 std::string trimmed(std::string_view text);
 std::string lower_of(std::string_view text);
-/// `word` in `text` with nothing of a word to either side.
+/// True when `text` contains `word` as a whole word.
 bool has_word(std::string_view text, std::string_view word);
 std::optional<std::size_t> find_word(std::string_view text, std::string_view word,
                                      std::size_t from = 0);
-/// The same column in a row that may be short; empty where there is none.
+/// The cell of that column; empty in a row that is too short.
 const std::string& cell_of(const Row& row, std::size_t column);
 
 }  // namespace wb::audit

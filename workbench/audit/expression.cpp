@@ -13,9 +13,9 @@ namespace {
 
 constexpr int k_max_depth = 8;
 constexpr double k_max_power = 64;
-constexpr std::size_t k_max_reach = 160;  ///< columns that an expression may span
+constexpr std::size_t k_max_reach = 160;  ///< characters that an expression may span
 
-/// Words that may stand behind a number without changing it.
+/// Words that may follow a number without changing it.
 constexpr std::array<std::string_view, 12> k_counted{"times",  "floats",  "elements", "queries",
                                                      "blocks", "threads", "heads",    "tiles",
                                                      "warps",  "SMs",     "rows",     "calls"};
@@ -75,7 +75,7 @@ class Parser {
     return left;
   }
 
-  /// The character after the operator; digits count as a space, they begin an operand.
+  /// The character after the operator; a digit is returned as a space because it begins an operand.
   char next_but_digit() const {
     const char next = m_at + 1 < m_text.size() ? m_text[m_at + 1] : ' ';
     return next >= '0' && next <= '9' ? ' ' : next;
@@ -119,7 +119,7 @@ class Parser {
     return left;
   }
 
-  /// "2048^3", "(2 x 64)^2": whole exponents of plain numbers.
+  /// Reads whole exponents of plain numbers: "2048^3", "(2 x 64)^2".
   std::optional<Expression> power(int depth) {
     auto base = operand(depth);
     skip_spaces();
@@ -142,7 +142,7 @@ class Parser {
   std::optional<Expression> operand(int depth) {
     skip_spaces();
     if (depth > k_max_depth) return std::nullopt;
-    // "Q (8192 x 4)": a name in front of brackets says what they are.
+    // "Q (8192 x 4)": a name before brackets names their content.
     std::size_t name = m_at;
     while (name < m_text.size() && is_word_letter(m_text[name])) ++name;
     if (name > m_at && ascii::is_alpha(m_text[m_at])) {
@@ -190,13 +190,13 @@ class Parser {
   std::size_t m_at;
 };
 
-/// Words in front of numbers that do something to them.
+/// Functions whose name may precede a number.
 constexpr std::array<std::string_view, 15> k_functions{"sqrt", "log",  "log2", "log10", "ln",
                                                        "exp",  "max",  "min",  "ceil",  "floor",
                                                        "sum",  "mean", "avg",  "to",    "of"};
 
-/// An expression that begins here would be the tail of a longer one, or of a name: what stands
-/// before it is read whole or not at all.
+/// Whether an expression that begins at `begin` would be the tail of a longer one or of a name,
+/// which must not be read in part.
 bool is_tail(std::string_view plain, std::size_t begin) {
   if (begin == 0) return false;
   const char next = plain[begin - 1];
@@ -246,7 +246,7 @@ std::optional<Interval> in_unit(const Expression& computed, Unit printed) {
   if (computed.unit == printed) return computed.value;
   if (computed.unit == Unit::none || computed.unit == Unit::factor) {
     if (printed == Unit::percent) return computed.value * Interval{100, 100};
-    // "32x32x32 = 8x more": a product of plain numbers is no factor, a quotient may be one.
+    // "32x32x32 = 8x more": a product of plain numbers is not a factor; a quotient may be one.
     const bool has_point = computed.text.find('.') != std::string::npos;  // "2 x 1.3 = 2.6x"
     if (printed == Unit::factor && computed.unit == Unit::none && !computed.divided && !has_point) {
       return std::nullopt;

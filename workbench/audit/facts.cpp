@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 9> k_references{
     "pytorch", "sdpa", "torch", "reference", "baseline", "cudnn", "ref", "eager", "before"};
 constexpr std::array<std::string_view, 5> k_ratios{"speedup", "ratio", "slowdown", "vs", "scaling"};
 
-/// A header's unit: in brackets, or its last word. `header` in its own case: (H) is no hour.
+/// Takes a header's unit, in brackets or as its last word. `header` keeps its case, because (H) is
+/// not hours.
 bool take_unit(Column& column, const std::string& header) {
   const std::size_t open = column.name.find('(');
   std::string word;
@@ -31,7 +32,7 @@ bool take_unit(Column& column, const std::string& header) {
   }
   const auto figure = figure_at("1 " + word, 0);
   if (!figure || figure->unit == Unit::none || word.empty()) return false;
-  // "min" is a minimum, "S" a length, unless the header speaks of a time.
+  // "min" is a minimum and "S" a length, unless the header is about a time.
   if (word == "min" || word == "s" || word == "h") {
     static constexpr std::array<std::string_view, 6> k_times{"time",    "duration", "elapsed",
                                                              "runtime", "total",    "wall"};
@@ -64,7 +65,8 @@ bool is_spread(const std::string& name) {
 
 namespace {
 
-/// "n (dimension)", "n (nodes)" are no sequences: a word in brackets says what the letter is.
+/// Whether a word in brackets agrees with the role of the letter: "n (dimension)" and "n (nodes)"
+/// are not sequence lengths.
 bool fits_brackets(Role role, const std::string& name) {
   constexpr std::size_t k_letters = 4;  ///< fewer may be a unit or a symbol
   const std::size_t open = name.find('('), close = name.rfind(')');
@@ -132,7 +134,7 @@ Column column_named(const std::string& header) {
 
 void in_unit_of(const Column& column, Figure& figure) {
   figure.unit = column.unit;
-  // "100T" below "TFLOPS": the prefix is told twice.
+  // "100T" below "TFLOPS": the prefix is written twice.
   const double scale = figure.scale == 1 ? column.scale : 1;
   figure.value *= scale;
   figure.high *= scale;
@@ -142,8 +144,8 @@ void in_unit_of(const Column& column, Figure& figure) {
 
 namespace {
 
-/// "- Batch size (B): 16" in the list above a table, in its section: sizes of all its rows. Two
-/// that disagree are none.
+/// The sizes of all rows of a table from the list above it in its section: "- Batch size (B): 16".
+/// Two values that disagree are dropped.
 Shape shape_of_list(const Document& document, const Table& table) {
   Shape shape;
   for (const Line& line : document.lines) {
@@ -170,7 +172,7 @@ Shape shape_of_list(const Document& document, const Table& table) {
   return shape;
 }
 
-/// A cell with two of what its column holds.
+/// Whether a cell holds two figures of its column's quantity.
 bool holds_two(const std::string& cell, const std::vector<Figure>& found) {
   if (found.size() < 2) return false;
   if (cell.starts_with('[') || cell.starts_with('(')) return true;

@@ -13,7 +13,7 @@ struct OtherReading {
   std::string_view check, reason;
 };
 
-// By public reports of all kinds: there these checks were wrong more often than right.
+// Fields in which, on public reports, these checks were wrong more often than right.
 constexpr std::array<OtherReading, 9> k_readings{{
     {"counts", "one noun may count several sets there"},
     {"geometry", "grids, blocks and threads may be no launch there"},
@@ -26,7 +26,7 @@ constexpr std::array<OtherReading, 9> k_readings{{
     {"throughput", "rates may count other work than that of attention there"},
 }};
 
-// One term with the ways to write it; who writes "flash attention" names no second one.
+// One term with its spellings; a writer of "flash attention" uses only one of them.
 using Term = std::array<std::string_view, 4>;
 constexpr std::array<Term, 17> k_terms{{
     {"kernel", "kernels"},

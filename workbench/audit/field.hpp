@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private to audit: which checks read words and counts, and whether a report is of the field in
-// which they mean one thing. Used by audit_document, where the findings of all checks meet.
+// Private to audit: which checks depend on the meaning of words and counts, and whether a report is
+// from the field where that meaning is unique. Used by audit_document on the findings of all
+// checks.
 #pragma once
 
 #include <string_view>
@@ -11,14 +12,14 @@
 
 namespace wb::audit {
 
-/// Why what this check calls a contradiction may be none in a report of another field; empty for
-/// checks that recompute a table's or an equation's own figures, which are right anywhere.
+/// Why this check's contradiction may be none in a report from another field; empty for checks that
+/// recompute a table's or an equation's own figures, which hold in any field.
 std::string_view other_reading(std::string_view check);
 
-/// Whether the text names enough terms of kernels on a device to be about them.
+/// True when the text has enough terms of device kernels to be about them.
 bool is_about_kernels(const Document& document);
 
-/// Contradictions of the checks above become doubtful, each with the reason.
+/// Turns contradictions of those checks into doubtful findings with the reason.
 void doubt_other_fields(std::vector<Finding>& findings);
 
 }  // namespace wb::audit

@@ -12,7 +12,8 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_most_value = 1e200;  ///< what is larger, or as small, is no measurement
+/// Larger values, and their reciprocals, are no measurements.
+constexpr double k_most_value = 1e200;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -32,8 +33,8 @@ struct Number {
   std::size_t end = 0;
 };
 
-/// Digits with one point, thousands separators and an exponent. Nothing for dates, times of day,
-/// addresses and versions.
+/// Reads digits with one point, thousands separators and an exponent. Nothing for dates, times of
+/// day, addresses and versions.
 std::optional<Number> number_at(std::string_view text, std::size_t at, bool may_group) {
   std::string digits;
   std::size_t end = at;
@@ -49,7 +50,7 @@ std::optional<Number> number_at(std::string_view text, std::size_t at, bool may_
       grouped += text.substr(group + 1, 3);
       group += 4;
     }
-    // "4,64,65,128" is a list: all of its parts must be groups.
+    // "4,64,65,128" is a list: thousands need groups of three digits throughout.
     if (group > end && !(char_at(text, group) == ',' && is_digit(char_at(text, group + 1)))) {
       digits = grouped;
       end = group;
@@ -109,7 +110,7 @@ std::optional<UnitHere> word_unit(std::string_view text, std::size_t at, double 
   return std::nullopt;
 }
 
-/// What follows a number: a unit, a prefix with or without one, "x".
+/// Reads what follows a number: a unit, a prefix with or without a unit, or "x".
 UnitHere unit_after(std::string_view text, std::size_t at) {
   const char c = char_at(text, at);
   if (c == 'x' || c == 'X') {
@@ -139,19 +140,19 @@ UnitHere unit_after(std::string_view text, std::size_t at) {
   return {Unit::none, 1, false, at};
 }
 
-/// "0x0100" begins here: no product of nothing.
+/// Whether a hexadecimal number such as "0x0100" begins at `at`; it is not a product of 0.
 bool is_hexadecimal(std::string_view text, std::size_t at) {
   if (char_at(text, at) != '0' || char_at(text, at + 1) != 'x') return false;
   const bool inside = at > 0 && (is_word(text[at - 1]) || text[at - 1] == '.');
   return !inside && ascii::is_hex_digit(char_at(text, at + 2));
 }
 
-/// The place before a figure is the inside of a name or of another number.
+/// Whether `at` is inside a name or another number.
 bool is_inside(std::string_view text, std::size_t at) {
   if (at == 0) return false;
   const char before = text[at - 1];
   if (before == 'x' && at >= 2 && is_hexadecimal(text, at - 2)) return true;
-  // "512x64", "2x1.3": the second of a product.
+  // "512x64", "2x1.3": the second factor of a product.
   if (before == 'x' && at >= 2 && is_digit(text[at - 2])) return false;
   if (is_word(before) || before == '.' || before == '#') return true;
   if (before == ':' && at >= 2 && is_digit(text[at - 2])) return true;
@@ -172,8 +173,9 @@ bool is_bound(std::string_view text, std::size_t at) {
   return at < 2 || text[at - 2] != '-';  // an arrow is no bound
 }
 
-/// "1,5 ms", "| 0,50 |": one and a half, or a list, or fifteen? Where it ends; 0 where none begins.
-/// Lists ("4,64,65", "S=128,256") and thousands ("1,024") are none.
+/// The end of a number with a possible decimal comma ("1,5 ms", "| 0,50 |"), which may be one and a
+/// half, a list or fifteen; 0 if none begins at `at`. Lists ("4,64,65", "S=128,256") and thousands
+/// ("1,024") do not count.
 std::size_t decimal_comma_end(std::string_view text, std::size_t at) {
   if (at > 0 && (is_word(text[at - 1]) || text[at - 1] == '.' || text[at - 1] == ',')) return 0;
   std::size_t comma = at;
@@ -195,13 +197,14 @@ std::size_t decimal_comma_end(std::string_view text, std::size_t at) {
   return is_cell ? end : 0;
 }
 
-/// "-5 ms": a sign, where a figure has none; taken without it, it would be another figure.
+/// Whether a minus sign precedes the figure ("-5 ms"). Figures have no sign, so reading it without
+/// would change its value.
 bool is_negative(std::string_view text, std::size_t at) {
   if (at == 0 || text[at - 1] != '-') return false;
   return at == 1 || std::string_view(" (|:=~,[").find(text[at - 2]) != std::string_view::npos;
 }
 
-/// How much larger a figure is when its KB, MB … mean powers of 1024.
+/// The factor by which a figure grows if its KB, MB … are powers of 1024.
 double binary_factor(const Figure& figure) {
   double factor = 1;
   if (!figure.binary_too) return factor;
@@ -237,7 +240,7 @@ Interval Figure::operand(bool upper) const {
 
 Interval Figure::result(bool upper) const {
   const double center = upper ? high : value;
-  // A range's ends are round figures; so is what is called approximate.
+  // The ends of a range are rounded, and so is a figure that is called approximate.
   const double more = approximate ? 0.1 * std::abs(center) : 0;
   Interval interval{center - step - more, center + step + more};
   interval.high *= binary_factor(*this);
@@ -266,7 +269,7 @@ std::optional<Figure> figure_at(std::string_view plain, std::size_t at) {
     if (money && char_at(plain, second) == '$') ++second;
     if (const auto other =
             is_digit(char_at(plain, second)) ? number_at(plain, second, true) : std::nullopt) {
-      // "2025-10-15", "1-2-3": no range.
+      // "2025-10-15" and "1-2-3" are not ranges.
       if (char_at(plain, other->end) == '-' && is_digit(char_at(plain, other->end + 1))) {
         return std::nullopt;
       }
@@ -282,7 +285,7 @@ std::optional<Figure> figure_at(std::string_view plain, std::size_t at) {
       }
     }
   }
-  // A word follows without a space: a name such as "2D" or "4th".
+  // A word follows without a space, so this is a name such as "2D" or "4th".
   if (unit.unit == Unit::none && is_word(char_at(plain, end)) &&
       !(char_at(plain, end) == 'x' &&
         (is_digit(char_at(plain, end + 1)) || char_at(plain, end + 1) == '('))) {
@@ -351,7 +354,7 @@ std::vector<Figure> figures_in(std::string_view plain) {
       figures.push_back(std::move(*figure));
       continue;
     }
-    // Not a figure: to the end of the word that it stands in.
+    // Not a figure: skip to the end of its word.
     ++at;
     while (at < plain.size() &&
            (is_word(plain[at]) || ((plain[at] == '.' || plain[at] == ':' || plain[at] == '-') &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a check says: a figure that does not follow (Finding), one that does (Held), both with the
-// formula in numbers. A check sees a Facts and answers into Notes; it keeps nothing.
+// Results of a check: a figure that does not follow (Finding) or that does (HeldFigure), with the
+// formula in numbers. A check reads Facts and writes Notes; it keeps no state.
 #pragma once
 
 #include <string>
@@ -10,23 +10,23 @@
 
 namespace wb::audit {
 
-/// contradiction: the document's own figures, or fixed limits, exclude what is printed. doubtful:
-/// what is claimed does not follow, or rests on figures that mislead. unknown: cannot be told here.
+/// contradiction: the document's own figures, or fixed limits, exclude the printed one. doubtful:
+/// the claim does not follow, or rests on misleading figures. unknown: cannot be decided.
 enum class Severity { contradiction, doubtful, unknown };
 std::string_view to_string(Severity value);
 
 struct Finding {
   Severity severity = Severity::contradiction;
   int line = 0;
-  std::string printed = {};    ///< figures and a few words of the document
-  std::string computed = {};   ///< the formula with numbers and what it gives
+  std::string printed = {};    ///< the figures with a few words of the document
+  std::string computed = {};   ///< the formula with numbers and its result
   std::string meaning = {};    ///< one sentence: why it matters, or what to do
-  std::string tolerance = {};  ///< from the printed digits; empty where figures are exact
+  std::string tolerance = {};  ///< of the printed digits; empty when figures are exact
   std::vector<int> also = {};  ///< other lines that say the same or the opposite
-  std::string check = {};      ///< filled by audit_document
+  std::string check = {};      ///< set by audit_document
 };
 
-struct Held {
+struct HeldFigure {
   int line = 0;
   std::string what;  ///< "7.93x: 0.081 / 0.010 = 7.67 to 8.58"
   std::string check;
@@ -37,7 +37,7 @@ class Notes {
   void add(Finding finding) { m_findings.push_back(std::move(finding)); }
   void held(int line, std::string what) { m_held.push_back({line, std::move(what), {}}); }
   std::vector<Finding> m_findings;
-  std::vector<Held> m_held;
+  std::vector<HeldFigure> m_held;
 };
 
 }  // namespace wb::audit

@@ -14,7 +14,7 @@ Result<Imported> import_report(const std::string& name, std::string_view bytes) 
   imported.repaired = document.repaired;
   imported.lines = document.lines.size();
   for (const Section& section : document.sections) {
-    if (section.level == 0) continue;  // what stands before the first heading
+    if (section.level == 0) continue;  // text before the first heading
     imported.sections.push_back(
         {{"line", section.line}, {"level", section.level}, {"title", section.shown}});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A foreign report as something to work with: its text repaired, its sections and tables as values.
-// Called by the verb `import_report`; audits read the same way, so lines have the same numbers.
+// Imports a foreign report: repaired text, sections and tables as values. Used by the verb
+// `import_report`; audits read the same way, so line numbers agree.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace wb::audit {
 
 struct Imported {
   std::string text;      ///< UTF-8, lines end in "\n", no byte order mark; lines keep their numbers
-  std::string repaired;  ///< what was mended, in a sentence; empty: nothing
+  std::string repaired;  ///< the repairs, in a sentence; empty: none
   std::size_t lines = 0;
   Json sections = Json::array();  ///< line, level, title
   Json tables = Json::array();    ///< line, section, complete, headers, rows {line, cells}

@@ -9,7 +9,8 @@
 namespace wb::audit {
 namespace {
 
-constexpr std::size_t k_most_rows = 200;  ///< of a table whose every row is tried as the base
+/// Rows of a table for which every row is tried as the base.
+constexpr std::size_t k_most_rows = 200;
 
 }  // namespace
 
@@ -65,7 +66,7 @@ Reading RatioColumn::over(const ValueColumn& value, bool speedup, ReadingKind ki
 
 void RatioColumn::over_bases(const ValueColumn& value, bool speedup,
                              const std::vector<std::size_t>& ones) {
-  // Over the nearest row above that is 1, over any one row, over the row before.
+  // Divided by the nearest row above with a ratio of 1, by any one row, or by the row before.
   const auto is_about = [&](std::size_t one) { return m_printed[one]->approximate; };
   if (ones.size() > 1) {
     Reading nearest = over(value, speedup, ReadingKind::base, [&](std::size_t n) {
@@ -96,12 +97,12 @@ void RatioColumn::over_bases(const ValueColumn& value, bool speedup,
 void RatioColumn::add(Reading reading) {
   for (std::size_t n = 0; n < m_rows.size(); ++n) {
     if (!m_printed[n] || !reading.rows[n]) continue;
-    // Two times that are known to half of themselves have nearly every ratio.
+    // Two times with an error of half their value are consistent with nearly every ratio.
     const Interval& value = reading.rows[n]->value;
     if (reading.kind == ReadingKind::pair && value.high > 1.5 * value.low) continue;
-    // What is called approximate confirms nothing, nor does a round figure ("10x").
+    // An approximate or round figure ("10x") confirms nothing.
     if (m_printed[n]->approximate || m_printed[n]->step > 1) continue;
-    // A 1 says which row may be the base, not that a reading is right.
+    // A ratio of 1 names a possible base row but does not confirm a reading.
     if (reading.kind != ReadingKind::pair && m_printed[n]->value == 1) continue;
     ++reading.tried;
     reading.fits += m_printed[n]->result().meets(reading.rows[n]->alike) ? 1 : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private to audit: a column of ratios with every reading that tables use. What such a column
-// divides is seldom said: one time of the row over the other, a base row over this one, the row
-// before over this one. Which reading stands is for check_ratio_columns to judge.
+// Private to audit: a column of ratios with all its possible readings, since tables seldom say what
+// is divided: one time of the row by the other, a base row by this one, the previous row by this
+// one. check_ratio_columns decides between them.
 #pragma once
 
 #include <optional>
@@ -12,38 +12,39 @@
 
 namespace wb::audit {
 
-/// What is divided: two columns of a row; a row over a base, the row before, or any one row.
+/// pair: two columns of a row; base, previous, any: a row over a base row, the previous row, any
+/// row.
 enum class ReadingKind { pair, base, previous, any };
 
-/// One reading of a column: by row what is divided by what.
+/// One reading of a column, with its quotient in each row.
 struct Reading {
   ReadingKind kind = ReadingKind::pair;
   std::size_t over = 0, under = 0;  ///< columns
-  bool speedup = true;              ///< larger is better, as a column called so has it
+  bool speedup = true;              ///< larger is better, as in a column named speedup
   std::vector<std::optional<Quotient>> rows;
   std::size_t fits = 0, tried = 0;
-  bool about = false;  ///< its base is told as "~1.0x", which may be an outcome
+  bool about = false;  ///< its base is printed as "~1.0x", which may be a result
 };
 
 class RatioColumn {
  public:
-  /// `alone`: the only column of ratios in its table. The table must outlive it.
+  /// `alone`: the only column of ratios in its table. The table must outlive this.
   RatioColumn(const TableFacts& table, std::size_t column, bool alone);
 
  protected:
-  /// "best", "p50": of several samples.
+  /// True for "best", "p50": a statistic of several samples.
   bool is_statistic(std::size_t column) const;
-  /// "vs. orjson" beside a row of that name: over that row.
+  /// True for "vs. orjson" when a row has that name: the ratio is over that row.
   bool names_row() const;
-  /// Headers merged over several columns, times of day ("11:30:45"): what the ratio is of may stand
-  /// in what was not read.
+  /// True for headers merged over several columns and for times of day ("11:30:45"): the ratio's
+  /// terms may be in parts that were not read.
   bool has_unread() const;
-  /// "direct | gateway | choice | improvement": how much faster the one is that the row chooses.
+  /// "direct | gateway | choice | improvement": the ratio says how much faster the chosen one is.
   bool is_of_choice(const Reading& reading, std::size_t row) const;
-  /// A line behind the table says of this row's ratio that it is no plain quotient: conservative,
-  /// of figures with outliers.
+  /// True when a line after the table says that this row's ratio is no plain quotient:
+  /// conservative, from figures with outliers.
   bool is_qualified(const Facts& facts, std::size_t row) const;
-  /// Columns of times; also those that only their place or unit makes one, where `inferred`.
+  /// Number of time columns; with `inferred`, also those recognized only by position or unit.
   std::size_t times(bool inferred) const;
 
   const TableFacts& m_table;
@@ -51,7 +52,7 @@ class RatioColumn {
   std::size_t m_column;
   bool m_alone;
   std::vector<std::optional<Figure>> m_printed;  ///< by row
-  std::vector<ValueColumn> m_values;             ///< what may be divided
+  std::vector<ValueColumn> m_values;             ///< columns that may be divided
   std::vector<Reading> m_readings;
 
  private:

@@ -13,13 +13,13 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_near = 0.05;  ///< a ratio of two metrics so near is no contradiction
+constexpr double k_near = 0.05;  ///< relative difference that is no contradiction
 
 bool has_letters(std::string_view text) {
   return std::any_of(text.begin(), text.end(), ascii::is_alnum);
 }
 
-/// What stands before a cell's figure: marks only.
+/// Whether the text before a cell's figure is only a mark.
 bool is_mark(std::string_view before) {
   std::string text = lower_of(before);
   for (const std::string_view mark : {"[ok]", "[no]", "[warn]"}) {
@@ -30,11 +30,11 @@ bool is_mark(std::string_view before) {
          text.find_first_of("+?<>") == std::string::npos;
 }
 
-/// What stands behind it: nothing, a deviation, a remark in brackets.
+/// Whether the text after the figure is empty, a deviation, or a remark in brackets.
 bool is_remark(std::string_view behind) {
   const std::string rest = trimmed(behind);
   if (rest.starts_with('(')) {
-    // "86.7 ms (planned) / 81.2 ms (measured)": two figures.
+    // "86.7 ms (planned) / 81.2 ms (measured)" holds two figures.
     const std::size_t closed = rest.find(')');
     const std::string more = closed == std::string::npos ? std::string() : rest.substr(closed + 1);
     return more.find_first_of("0123456789") == std::string::npos;
@@ -43,7 +43,7 @@ bool is_remark(std::string_view behind) {
   return is_mark(rest) && rest.find_first_of("/,;|<>^:~") == std::string::npos;
 }
 
-/// "-", "~", "n/a": nothing was measured there.
+/// Whether the cell says that nothing was measured: "-", "~", "n/a".
 bool is_blank(const std::string& cell) {
   static constexpr std::array<std::string_view, 8> k_words{"n/a", "na",   "none",   "nan",
                                                            "oom", "fail", "failed", "skipped"};
@@ -108,7 +108,7 @@ std::optional<Figure> ratio_figure(const TableFacts& table, const Row& row, std:
   const bool word = rest.starts_with("faster") || rest.starts_with("slower") ||
                     rest.starts_with("speedup") || rest.starts_with("[");
   if (!is_remark(rest) && !word) return std::nullopt;
-  // "2.0x slower" is the other way around; whether the column is, the other rows tell.
+  // "2.0x slower" is inverted; the other rows show whether the column is.
   if (rest.starts_with("slower")) return std::nullopt;
   open_round(*figure);
   return figure;
@@ -127,7 +127,7 @@ std::optional<Quotient> quotient_of(const Row& over, const std::optional<Figure>
       top->unit == Unit::percent) {
     return std::nullopt;
   }
-  // Rates and counts are rounded, too; exact operands are for written arithmetic.
+  // Rates and counts in tables are rounded, too; only written arithmetic has exact operands.
   const auto open = [](const Figure& figure) {
     Interval whole = figure.whole();
     if (whole.low == whole.high) {
@@ -209,7 +209,7 @@ void check_metric_rows(const TableFacts& table, Notes& notes) {
     if (any) values.push_back(column);
   }
   if (values.size() != 2 || values[0] > ratios[0] || values[1] > ratios[0]) return;
-  // Rows of one kind are no metrics: what their columns are, the headers say.
+  // Rows of one kind are not metrics; the headers name the columns' quantities.
   bool named = false;
   struct Metric {
     const Row* row;

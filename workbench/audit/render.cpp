@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The audit as Markdown: what a reader must know first, then each document section by section. Of
-// the documents themselves it repeats figures and a few words only.
+// The audit as Markdown: a summary, then each document section by section. It repeats only figures
+// and a few words of the documents.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace wb::audit {
 namespace {
 
-/// One line, in which nothing is read as Markdown's own marks.
+/// The text on one line, with Markdown's marks escaped.
 std::string safe(std::string_view text, std::size_t most = 600) {
   std::string made;
   for (const char c : text.substr(0, most)) {
@@ -28,7 +28,7 @@ std::string safe(std::string_view text, std::size_t most = 600) {
   return made;
 }
 
-/// For a code span.
+/// The name as a code span.
 std::string code_name(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == '`' || c == '|'; },
@@ -97,7 +97,7 @@ std::string document_text(const Audited& document) {
     text += document.held.empty() ? "No figure here can be recomputed from others.\n\n"
                                   : "Nothing here contradicts itself.\n\n";
   }
-  // Findings are by line, so those of one section stand together.
+  // Findings are ordered by line, so those of one section are adjacent.
   std::string section = "\n";
   for (std::size_t n = 0; n < document.findings.size(); ++n) {
     if (document.section[n] != section) {

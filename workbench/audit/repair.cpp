@@ -10,7 +10,7 @@
 namespace wb::audit {
 namespace {
 
-/// CP1252's 0x80 to 0x9f; 0: not defined.
+/// Code points of CP1252's 0x80 to 0x9f; 0 if undefined.
 constexpr std::array<std::uint16_t, 32> k_cp1252{
     0x20ac, 0,      0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
     0x2039, 0x0152, 0,      0x017d, 0,      0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
@@ -57,8 +57,8 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-/// Symbols whose bytes a converter dropped in part: what is left of them in CP1252, and what they
-/// were. Only where the text is damaged in this way at all.
+/// Symbols that lost bytes in a conversion: the remaining bytes, and the symbol. Used only if the
+/// text is damaged in this way.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> k_broken{{
     {"\xe2\x9c", "\xe2\x9d\x8c"},          // a cross without its middle byte (0x9d)
     {"\xe2\x8c", "\xe2\x9d\x8c"},          // the same
@@ -85,7 +85,7 @@ Run encode(std::string_view run) {
   return made;
 }
 
-/// Runs of characters beyond ASCII, each with its place.
+/// Calls `visit` for each run of non-ASCII characters with its position.
 template <typename Visit>
 void for_runs(std::string_view text, Visit visit) {
   for (std::size_t at = 0; at < text.size();) {
@@ -100,7 +100,7 @@ void for_runs(std::string_view text, Visit visit) {
   }
 }
 
-/// The longest beginning that is UTF-8, then one broken symbol, and so on.
+/// Repairs text by alternating the longest valid UTF-8 prefix and one broken symbol.
 std::optional<std::string> mend(std::string_view bytes, Repaired& counts) {
   std::string text;
   std::size_t whole = 0, guessed = 0;
@@ -125,7 +125,8 @@ std::optional<std::string> mend(std::string_view bytes, Repaired& counts) {
   return text;
 }
 
-/// Whole symbols of two bytes and more hide behind what CP1252 shows: no language writes so.
+/// Whether the CP1252 characters decode to whole multi-byte symbols, which does not happen in real
+/// text.
 bool is_mojibake(std::string_view text) {
   std::size_t hidden = 0, plain = 0;
   for_runs(text, [&](std::size_t begin, std::size_t end) {
@@ -195,7 +196,7 @@ std::string_view word_of(std::uint32_t code) {
   for (const Symbol& symbol : k_symbols) {
     if (symbol.code == code) return symbol.word;
   }
-  // Of mathematics: what it does to the figures beside it is not known, so it is no space.
+  // A mathematical symbol may change the figure beside it, so it must not become a space.
   const bool subscript = code >= 0x2080 && code <= 0x208e;
   const bool operation = (code >= 0x2200 && code <= 0x22ff) || (code >= 0x0391 && code <= 0x03c9) ||
                          (code >= 0x2308 && code <= 0x230b);
@@ -228,7 +229,7 @@ Repaired repair(std::string_view bytes) {
   return result;
 }
 
-/// Letters of scripts in which no word or unit is known here.
+/// Whether the letter belongs to a script in which no word or unit is known.
 bool is_foreign_letter(std::uint32_t code) {
   const auto within = [&](std::uint32_t first, std::uint32_t last) {
     return code >= first && code <= last;
@@ -247,14 +248,14 @@ std::string plain_of(std::string_view line) {
       const char c = line[at++];
       in_exponent = false;
       if (c == '`') continue;
-      // "\\~400 ms", "\\<5": what Markdown escapes stands for itself.
+      // Characters that Markdown escapes are taken literally, as in an escaped "~400 ms" or "<5".
       constexpr std::string_view k_escaped = "~$<>*_+-#";
       if (c == '\\' && at < line.size() && k_escaped.find(line[at]) != std::string_view::npos) {
         plain += line[at++];
         continue;
       }
       if (c == '*' && at < line.size() && line[at] == '*') {
-        // "4096**2" is a power; elsewhere the two are Markdown's.
+        // "4096**2" is a power; other double asterisks are Markdown.
         const char before = at >= 2 ? line[at - 2] : ' ';
         const char after = at + 1 < line.size() ? line[at + 1] : ' ';
         const auto is_digit = [](char one) { return one >= '0' && one <= '9'; };
@@ -268,7 +269,7 @@ std::string plain_of(std::string_view line) {
       continue;
     }
     std::string_view word = word_of(here.code);
-    // A word that is not read stands there all the same: "48 … = 5" is no 48.
+    // An unread word still separates: "48 … = 5" must not become 48.
     if (word == " " && is_foreign_letter(here.code)) {
       if (!plain.ends_with(" _ ")) plain += " _ ";
       at += here.length;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a foreign report needs before it can be read: UTF-8 that was once taken for CP1252 is turned
-// back, and what cannot be is counted. Nothing here knows what the text is about.
+// Repairs a foreign report's encoding: UTF-8 that was read as CP1252 is converted back, and what
+// cannot be is counted. Independent of the text's content.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@ namespace wb::audit {
 
 struct Repaired {
   std::string text;
-  std::size_t restored = 0;      ///< symbols that came back losslessly
-  std::size_t from_table = 0;    ///< symbols told by the bytes that were left of them
-  std::size_t not_restored = 0;  ///< runs that fit neither; left as they are
-  std::size_t not_utf8 = 0;      ///< bytes that are not UTF-8; now U+FFFD
+  std::size_t restored = 0;      ///< symbols restored without loss
+  std::size_t from_table = 0;    ///< symbols inferred from their remaining bytes
+  std::size_t not_restored = 0;  ///< runs that fit neither, left unchanged
+  std::size_t not_utf8 = 0;      ///< bytes that are not UTF-8, replaced by U+FFFD
 };
-/// Line breaks become "\n"; a byte order mark is dropped. Lines keep their numbers.
+/// Line breaks become "\n"; a byte order mark is dropped. Line numbers stay the same.
 Repaired repair(std::string_view bytes);
 
-/// A line as checks read it: ASCII. Symbols become words ("->", "x", "[no]"), emphasis and code
-/// marks go, other characters become spaces.
+/// A line in the ASCII form that checks read. Symbols become words ("->", "x", "[no]"), emphasis
+/// and code marks are dropped, other characters become spaces.
 std::string plain_of(std::string_view line);
 
 }  // namespace wb::audit

@@ -19,14 +19,15 @@ std::string kind_of(double exponent) {
 
 namespace {
 
-/// "attention", "SDPA": what a lone size ("n") is of, and so that work grows with its square.
+/// Whether the document is about attention ("attention", "SDPA"), so that work grows with the
+/// square of a lone size ("n").
 bool speaks_of_attention(const Document& document) {
   return std::any_of(document.lines.begin(), document.lines.end(), [](const Line& line) {
     return line.lower.find("attention") != std::string::npos || has_word(line.lower, "sdpa");
   });
 }
 
-/// Two sizes of an attention problem beside one another say what they are.
+/// Whether the columns hold two sizes of an attention problem, so that their letters are clear.
 bool tells_sizes(const TableFacts& table) {
   std::size_t roles = 0;
   for (const Role role : {Role::batch, Role::heads, Role::sequence, Role::dim}) {

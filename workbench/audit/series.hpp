@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to audit: rows of a table that have a shape and a time, and what scaling is called. Used
-// by the checks of scaling.
+// Private to audit: table rows with a shape and a time, and words for scaling. Used by the checks
+// of scaling.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace wb::audit {
 
-inline constexpr double k_linear = 0.15;  ///< an exponent so near to 1 is called linear
+inline constexpr double k_linear = 0.15;  ///< exponents this near to 1 are called linear
 
 struct Growth {
   double work = 1, time = 1;
@@ -25,7 +25,7 @@ struct Series {
   std::size_t time;
   std::vector<std::size_t> rows;
 };
-/// Of tables in which at least two rows have both.
+/// From tables in which at least two rows have both.
 std::vector<Series> series_of(const Facts& facts);
 double time_at(const Series& series, std::size_t row);
 Growth growth(const Series& series, std::size_t from, std::size_t to);
@@ -43,7 +43,7 @@ inline constexpr std::array<Size, 4> k_sizes{{{"batch", &Shape::batch},
 std::string differences(const Shape& a, const Shape& b);
 /// "near-linear", "sub-linear", "super-linear".
 std::string kind_of(double exponent);
-/// Which of these words, or "linear", a text uses; empty for none. `lower` in lower case.
+/// The scaling word that a text uses, or "linear"; empty for none. `lower` in lower case.
 std::string word_in(const std::string& lower);
 bool word_fits(const std::string& word, double exponent);
 

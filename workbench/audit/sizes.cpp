@@ -62,7 +62,8 @@ struct Assigned {
   double value = 0;
 };
 
-/// "B=1", "hdim=8192": whole numbers only; a list of several values ("S=4,64") is none.
+/// The assignments in a text, whole numbers only ("B=1", "hdim=8192"); a list of several values
+/// ("S=4,64") does not count.
 std::vector<Assigned> assignments_in(std::string_view plain) {
   std::vector<Assigned> found;
   for (std::size_t equals = plain.find('='); equals != std::string_view::npos;
@@ -90,7 +91,7 @@ std::vector<Assigned> assignments_in(std::string_view plain) {
   return found;
 }
 
-/// "(B, H, S, D)" or "SxD" in a header names the sizes in a cell such as "1x16x512x64".
+/// The sizes that a header names, "(B, H, S, D)" or "SxD", for cells such as "1x16x512x64".
 std::vector<Role> sizes_named(std::string_view header) {
   std::vector<Role> roles;
   std::string word;

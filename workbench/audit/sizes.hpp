@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to audit: words for the sizes of a problem, and cells that hold several. Used by
+// Private to audit: words for the sizes of a problem, and cells with several sizes. Used by
 // facts.cpp.
 #pragma once
 
@@ -13,9 +13,9 @@ namespace wb::audit {
 
 /// "heads", "seq_len", "d" …, in lower case.
 std::optional<Role> size_of(std::string_view word);
-/// The size that a role stands for; nullptr where it is none.
+/// The member for that role; nullptr when the role is no size.
 double* member(Shape& shape, Role role);
-/// "B=1,H=8" in a cell, or "1x16x512x64" below a header that names the sizes.
+/// "B=1,H=8" in a cell, or "1x16x512x64" under a header that names the sizes.
 Shape shape_of_cell(const std::string& header, const std::string& cell);
 
 }  // namespace wb::audit

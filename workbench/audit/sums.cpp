@@ -50,7 +50,7 @@ void judge_sum(int line, const Figure& printed, const Sum& sum, std::string_view
     return;
   }
   const bool rounding = !counts && printed.result().meets(around);
-  // "~109 MB" of parts that come to 90 MB may count what is not listed.
+  // "~109 MB" for parts that add up to 90 MB may include unlisted items.
   const bool vague = printed.approximate || sum.approximate;
   std::string why = "is not the sum of its parts";
   if (rounding) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to audit: a sum of printed parts and what it says of a printed total. Used by the checks
-// of totals and of what is told several times.
+// Private to audit: compares a sum of printed parts with a printed total. Used by the checks of
+// totals and of repeated figures.
 #pragma once
 
 #include <optional>
@@ -16,18 +16,18 @@ namespace wb::audit {
 struct Sum {
   double value = 0;
   std::vector<std::string> parts;
-  double slack = 0;          ///< what rounding the parts may have hidden
-  bool fine = false;         ///< one of them has digits behind the point
-  bool approximate = false;  ///< one of them is called so
+  double slack = 0;          ///< the rounding that parts may hide
+  bool fine = false;         ///< one part has decimals
+  bool approximate = false;  ///< one part is approximate
 };
 
-/// Sums of such figures are of the same unit.
+/// True for units whose sum has the same unit.
 bool adds_up(Unit unit);
 void add(Sum& sum, const Figure& figure);
-/// "total", "Totals", "Total GPU": the first cell of a row that adds up those above it.
+/// True for "total", "Totals", "Total GPU": the first cell of a row with sums.
 bool is_total(std::string_view cell);
-/// A difference that only rounding of the parts explains is doubtful, and so is any where there is
-/// a `doubt`: the reason why the total may be right for all that, or nothing to be said of it.
+/// A difference that rounding of the parts may explain is doubtful, and so is any difference with a
+/// `doubt`, the reason why the total may still be right. An empty doubt suppresses the finding.
 /// `what` begins the sentence.
 void judge_sum(int line, const Figure& printed, const Sum& sum, std::string_view what, Notes& notes,
                std::optional<std::string_view> doubt = std::nullopt);

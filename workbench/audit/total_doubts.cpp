@@ -27,15 +27,15 @@ bool is_count(const Figure& figure) {
   return figure.unit == Unit::none && figure.step == 1;
 }
 
-/// Without one row, or several beside one another, the sum is right: those may be parts of a part,
-/// as "read" and "multiply" are of "layers", or told a second time.
+/// Whether the sum is right without one row or several adjacent rows. These may be parts of a part,
+/// as "read" and "multiply" are of "layers", or repeated.
 bool may_be_nested(const Total& one) {
   constexpr double k_near = 0.01;
   const double over = one.sum.value - one.printed.value;
   const double slack =
       is_count(one.printed) ? 0.5 : std::max(one.printed.step, k_near * one.printed.value);
   if (over <= 0) return false;
-  // Headings with the sums of their rows: each part is there twice.
+  // Headings with the sums of their rows count each part twice.
   if (std::abs(over - one.printed.value) < slack) return true;
   for (std::size_t from = 0; from < one.values.size(); ++from) {
     double run = 0;
@@ -47,7 +47,7 @@ bool may_be_nested(const Total& one) {
   return false;
 }
 
-/// What a column of a table adds up to without its rows of totals; nothing where it has no figure.
+/// The sum of a table's column without its rows of totals; nothing if it has no figure.
 std::optional<double> column_sum(const TableFacts& table, const std::string& name) {
   const auto column = std::find_if(table.columns.begin(), table.columns.end(),
                                    [&](const Column& one) { return one.name == name; });
@@ -61,7 +61,7 @@ std::optional<double> column_sum(const TableFacts& table, const std::string& nam
   return sum;
 }
 
-/// The total counts the tables before this one, too, back to one that has no such column.
+/// Whether the total also counts the preceding tables, back to one without such a column.
 bool may_span_tables(const Total& one, const Scope& scope) {
   const auto& tables = scope.facts.tables;
   const std::string& name = scope.table.columns[one.column].name;
@@ -77,8 +77,8 @@ bool may_span_tables(const Total& one, const Scope& scope) {
   return false;
 }
 
-/// A list right above the table has two of its parts and one that the table leaves out, and with
-/// that one the total is right: "core.c (540 lines), shell.c (120 lines), mod.c (8 lines)".
+/// Whether a list right above the table has two of its parts and one that the table omits, which
+/// makes the total right: "core.c (540 lines), shell.c (120 lines), mod.c (8 lines)".
 bool may_count_listed(const Total& one, const Scope& scope) {
   constexpr int k_lines = 24;
   const double over = one.printed.value - one.sum.value;
@@ -100,7 +100,8 @@ bool may_count_listed(const Total& one, const Scope& scope) {
   return left_out && found.size() >= 2;
 }
 
-/// The sum but for one digit ("142.194" of 112.194): a slip; a measured time would differ in more.
+/// Whether the total differs from the sum in one digit ("142.194" and 112.194), a slip; a measured
+/// time would differ in more.
 bool is_slip(const Total& one) {
   const std::string told = fmt::to_string(std::llround(one.printed.value / one.printed.step)),
                     sum = fmt::to_string(std::llround(one.sum.value / one.printed.step));
@@ -110,7 +111,7 @@ bool is_slip(const Total& one) {
   return other == 1;
 }
 
-/// "1,180" of 1,173: a round figure, as an estimate is rounded up or down; "2.5 hours" of 2 h 15.
+/// Whether the total may be the rounded sum: "1,180" for 1,173, "2.5 hours" for 2 h 15.
 bool may_be_rounded(const Total& one) {
   constexpr double k_near = 0.01, k_hour = 3600;
   const double off = std::abs(one.printed.value - one.sum.value);
@@ -121,7 +122,8 @@ bool may_be_rounded(const Total& one) {
   return off < ten && off <= k_near * one.sum.value && std::min(rest, ten - rest) < 0.01 * ten;
 }
 
-/// The shares beside the parts are of their sum, not of the total: so it is their sum.
+/// Whether the shares beside the parts are of their sum and not of the total, so that the total is
+/// meant to be the sum.
 bool are_shares_of_sum(const Total& one, const TableFacts& table) {
   for (std::size_t column = 1; column < table.columns.size(); ++column) {
     if (column == one.column) continue;
@@ -141,8 +143,8 @@ bool are_shares_of_sum(const Total& one, const TableFacts& table) {
   return false;
 }
 
-/// "cost | ours | saved" with one machine in all rows, "3,000 | 2 | 2,998": in the row of totals,
-/// too, one figure less another, which counts once.
+/// Whether the total follows from its own row: with columns "cost | ours | saved", the last is a
+/// difference in the row of totals as well ("3,000 | 2 | 2,998").
 bool follows_in_row(const Total& one, const Scope& scope) {
   const TableFacts& table = scope.table;
   const auto& rows = table.table->rows;
@@ -177,7 +179,7 @@ bool follows_in_row(const Total& one, const Scope& scope) {
   return false;
 }
 
-/// The lines right before and behind a table, up to other tables and headings.
+/// The lines before and after a table, up to other tables and headings.
 std::string around(const Facts& facts, const TableFacts& table) {
   constexpr int k_lines = 4;
   const auto& lines = facts.document.lines;
@@ -196,7 +198,7 @@ std::string around(const Facts& facts, const TableFacts& table) {
   return text;
 }
 
-/// "top 10 modules".
+/// Whether the text announces a ranking: "top 10 modules".
 bool is_ranking(std::string_view text) {
   for (auto at = find_word(text, "top"); at; at = find_word(text, "top", *at + 3)) {
     const std::size_t digit = *at + 4;
@@ -221,12 +223,12 @@ constexpr std::array<std::string_view, 6> k_some_said{"not listed",  "not shown"
 constexpr std::array<std::string_view, 9> k_adjusted{"adjusted", "adjustment", "adjustments",
                                                      "adjusts",  "normalized", "normalised",
                                                      "penalty",  "penalties",  "capped"};
-/// Units that figures are not read in: a whole number of them is rounded.
+/// Units that figures are not parsed in; a whole number of them is rounded.
 constexpr std::array<std::string_view, 24> k_rounded{
     "k",         "m",       "b",        "bn",      "mtok", "ktok", "kloc",  "thousand",
     "thousands", "million", "millions", "billion", "h",    "hrs",  "hours", "w",
     "kw",        "kwh",     "mwh",      "kg",      "km",   "mm",   "j",     "pts"};
-/// Who and what may stand in several rows, and counts once in all of them.
+/// People and things that may appear in several rows and count once in total.
 constexpr std::array<std::string_view, 76> k_takes_part{
     "modified",   "changed",      "touched",      "affected",     "updated",      "users",
     "people",     "team",         "teams",        "developers",   "contributors", "engineers",
@@ -241,7 +243,7 @@ constexpr std::array<std::string_view, 76> k_takes_part{
     "days",       "weeks",        "sessions",     "technologies", "tables",       "schemas",
     "databases",  "services",     "packages",     "channels",     "markets",      "stocks",
     "tickers",    "keywords",     "deps",         "dependencies"};
-/// What is measured of a whole: its parts may not be all of it.
+/// Quantities of a whole that may exceed the sum of its listed parts.
 constexpr std::array<std::string_view, 12> k_of_whole{"lines",  "loc",        "sloc",       "words",
                                                       "tokens", "characters", "chars",      "bytes",
                                                       "bits",   "size",       "statements", "code"};
@@ -253,16 +255,16 @@ bool is_no_sum(std::string_view name) {
       "avg", "average", "mean", "median", "max", "min", "rate", "per", "speedup", "ratio",
       "latency", "p50", "share", "efficiency", "p95", "p99", "peak", "throughput", "percent",
       "best", "unique", "distinct", "rank", "id", "year", "cumulative",
-      // What is allowed, wished or said to be is told of the whole for itself.
+      // A limit, goal or estimate is stated for the whole separately.
       "target", "targets", "goal", "goals", "maximum", "minimum", "limit", "limits", "cap",
       "budget", "claimed", "threshold",
-      // Of the state behind a row, not of the row.
+      // These describe the state after a row, not the row.
       "running", "balance", "remaining"};
   return has_any(name, k_words);
 }
 
 bool is_no_part(std::string_view label) {
-  // Branches of a tree, further rows that are not told ("...", "+ 5 more").
+  // Branches of a tree, and marks for omitted rows ("...", "+ 5 more").
   for (const std::string_view start : {"-", "+", ">", "..", "&nbsp;"}) {
     if (label.starts_with(start)) return true;
   }
@@ -338,14 +340,14 @@ bool is_named(const Scope& scope, std::size_t column) {
 std::optional<std::string_view> doubt_of(const Total& one, const Scope& scope) {
   constexpr double k_near = 0.05;
   const double total = one.printed.value, sum = one.sum.value;
-  // The best of whole runs is not the sum of the best of their parts; parts that run beside one
-  // another come to more than the whole.
+  // The best of whole runs is not the sum of the best of their parts, and concurrent parts add up
+  // to more than the whole.
   const bool fine = one.printed.unit == Unit::none && one.printed.step < 1;
   if ((one.measured || fine) && std::abs(total - sum) <= k_near * std::abs(sum)) {
     return "it may have been measured for itself";
   }
   if (one.measured && total < sum) return "parts may overlap";
-  // Of a clock: what stands around the parts was measured, too, or they are times since the start.
+  // Clock times: the time between the parts was measured, too, or they are times since the start.
   const bool clocked = one.measured && !(one.printed.unit == Unit::time && one.printed.scale >= 60);
   if (clocked && !are_shares_of_sum(one, scope.table) && !is_slip(one)) {
     return "it may have been measured around them";
@@ -363,12 +365,12 @@ std::optional<std::string_view> doubt_of(const Total& one, const Scope& scope) {
   if (may_be_rounded(one)) return "it may have been rounded";
   if (total < sum && has_any(header, k_takes_part)) return "some may stand in several rows";
   if (total < sum) return std::nullopt;
-  // The lines of a file are more than those of its sections.
+  // A file has more lines than its sections.
   if (one.printed.unit == Unit::bytes || has_any(header, k_of_whole)) {
     return "the whole may be more than these parts";
   }
   if (one.gaps) return "a row without a figure may have one";
-  // What one column counts besides, the others may count, too.
+  // Unlisted items in one column may count in the others, too.
   if (scope.row_is_more || scope.partial) return "it may count what is not listed";
   if (may_span_tables(one, scope)) return "it may count other tables of the document";
   if (may_count_listed(one, scope)) return "it may count what is listed above the table";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to audit: the units that are read, as data. Used to read figures and to print them.
+// Private to audit: the recognized units, as data. Used to read and to print figures.
 #pragma once
 
 #include <span>
@@ -13,9 +13,9 @@ struct UnitWord {
   std::string_view word;
   Unit unit;
   double scale;             ///< to the base unit
-  bool binary_too = false;  ///< powers of 1000 and of 1024 are both meant
+  bool binary_too = false;  ///< may mean powers of 1000 or 1024
 };
-/// Longer words before the shorter ones that they begin with.
+/// Longer words before shorter ones that they begin with.
 std::span<const UnitWord> unit_words();
 
 }  // namespace wb::audit

@@ -11,14 +11,14 @@
 namespace wb::audit {
 namespace {
 
-/// Lines of findings and of figures that were found right.
+/// The lines of findings and of figures that were found right.
 std::vector<int> judged_lines(const Notes& notes) {
   std::vector<int> lines;
   for (const Finding& one : notes.m_findings) {
     lines.push_back(one.line);
     lines.insert(lines.end(), one.also.begin(), one.also.end());
   }
-  for (const Held& one : notes.m_held) lines.push_back(one.line);
+  for (const HeldFigure& one : notes.m_held) lines.push_back(one.line);
   std::sort(lines.begin(), lines.end());
   return lines;
 }
@@ -47,7 +47,7 @@ std::vector<std::string> unjudged_figures(const Facts& facts, const Notes& notes
   };
   std::vector<int> rows, columns;
   for (const TableFacts& table : facts.tables) {
-    // Of rows that were left out it is told already.
+    // Omitted rows are already reported.
     if (!table.table->complete) continue;
     bool any = is_judged(table.table->line);
     for (const Row& row : table.table->rows) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to audit: totals, means and ratios of tables of which no check said anything.
+// Private to audit: totals, means and ratios of tables that no check judged.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace wb::audit {
 
-/// In sentences; empty where every such figure was judged.
+/// In sentences; empty when every such figure was judged.
 std::vector<std::string> unjudged_figures(const Facts& facts, const Notes& notes);
 
 }  // namespace wb::audit

@@ -47,7 +47,7 @@ std::vector<std::string> known_words(ObjectReader& reader, std::string_view key,
   return words;
 }
 
-/// The objects of a list; a fault where the member is none. Absent: none.
+/// The objects of a list; a fault if an element is no object. Absent: empty.
 std::vector<const Json*> objects_of(ObjectReader& reader, std::string_view key) {
   std::vector<const Json*> objects;
   const Json* list = reader.member(key);
@@ -252,7 +252,7 @@ Result<std::vector<Cause>> parse_causes(std::string_view text, std::string_view 
     WB_TRY_ASSIGN(Cause cause,
                   read_cause(entry, fmt::format("{}: cause {}", file, all.size() + 1)));
     if (!ids.insert(cause.id).second) return refuse(cause.id + " is there twice");
-    // One log names entries of both catalogues, so a word stands for one of them.
+    // A log names entries of both catalogues, so a word may occur in only one of them.
     const auto& words = variant::known_techniques();
     if (std::find(words.begin(), words.end(), cause.id) != words.end()) {
       return refuse(cause.id + " is the name of a technique: give the cause another");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// kernels/causes.json: why a kernel may be slow, as hypotheses that can be decided: the theory, the
-// figures of findings that support or refute it, what to measure where they are missing, and which
-// techniques would help. Data that a person may add to; advise/diagnosis.hpp decides by it.
+// kernels/causes.json: possible causes of a slow kernel, as decidable hypotheses: the theory, the
+// figures of findings that support or refute it, what to measure when they are missing, and which
+// techniques would help. Data that users may extend; advise/diagnosis.hpp decides by it.
 #pragma once
 
 #include <string>
@@ -17,43 +17,43 @@ namespace wb::catalogue {
 
 enum class PredicateOp { equal, not_equal, less, at_most, more, at_least };
 
-/// One figure of a finding held against a constant. A figure that is missing, or of another type
-/// than the constant, fulfills nothing: unknown stays unknown.
+/// Compares one figure of a finding with a constant. A figure that is missing, or of another type
+/// than the constant, satisfies no predicate, so that unknown stays unknown.
 struct FigurePredicate {
   std::string figure;
   PredicateOp op = PredicateOp::equal;
   Json value;  ///< number, string or bool; the last two only with equal and not_equal
 };
-/// "units_frac 0.06 < 0.75" of the figure as it is there, and "" where it is not.
+/// "units_frac 0.06 < 0.75" with the figure's value; "" when it is missing.
 std::string words_of(const FigurePredicate& predicate, const Json& figures);
 bool holds(const FigurePredicate& predicate, const Json& figures);
 
-/// Whose findings a rule reads: those of the subject that is diagnosed (and findings that name
-/// none), or those of the others that it is held against.
+/// Whose findings a rule reads: those of the diagnosed subject (and findings without a subject), or
+/// those of the others that it is compared with.
 enum class RuleAbout { subject, others };
-enum class RuleStrength { strong, weak };  ///< strong: seen itself; weak: inferred
+enum class RuleStrength { strong, weak };  ///< strong: observed directly; weak: inferred
 std::string_view to_string(RuleStrength value);
 
-/// Holds for a finding of that analysis whose figures fulfill all predicates.
+/// Holds for a finding of that analysis whose figures satisfy all predicates.
 struct CauseRule {
   std::string analysis;
   std::vector<FigurePredicate> when;
   RuleStrength strength = RuleStrength::strong;
   RuleAbout about = RuleAbout::subject;
-  std::vector<std::string> plans;  ///< of the objective: "hot", "cold", "eager"; empty: any
+  std::vector<std::string> plans;  ///< plans of the objective: "hot", "cold", "eager"; empty: any
 };
 
 /// A measurement that would decide. The strings of `arguments` may hold {variant}, {problem} (one
-/// of the suite's) and {problems} (the probe's, one size varied).
+/// of the suite's) and {problems} (the probe's, with one size varied).
 struct CauseNeed {
   std::string verb;
   Json arguments = Json::object();
-  std::string brings;  ///< which figures, in words
-  /// "heads", "keys", "eager", "profile" or "sass" where `diagnose --measure` takes it itself.
+  std::string brings;  ///< the figures that it gives, in words
+  /// "heads", "keys", "eager", "profile" or "sass" when `diagnose --measure` can make it.
   std::string probe;
 };
 
-/// Where evidence for one problem counts: of the kernel as a whole, or of that problem only.
+/// The scope of evidence from one problem: the kernel as a whole, or that problem only.
 enum class CauseScope { kernel, problem };
 
 struct Cause {
@@ -62,15 +62,15 @@ struct Cause {
   CauseScope scope = CauseScope::problem;
   std::vector<CauseRule> supported, refuted;
   std::vector<CauseNeed> needs;
-  std::vector<std::string> techniques;  ///< remedies, of known_techniques()
-  ProblemKind kind;                     ///< that it can concern
+  std::vector<std::string> techniques;  ///< remedies, from known_techniques()
+  ProblemKind kind;                     ///< the problems that it can concern
 };
 
-/// In the order of the file. Errors: parse; invalid (an unknown word, operator or technique, a rule
-/// without a predicate, a cause twice, one that nothing decides); too_new.
+/// In file order. Errors: parse; invalid (an unknown word, operator or technique, a rule without a
+/// predicate, a duplicate cause, a cause that no rule decides); too_new.
 Result<std::vector<Cause>> parse_causes(std::string_view text, std::string_view what);
 
-/// Of the first folder that has one. Errors: not_found, and as above.
+/// From the first folder that has the file. Errors: not_found, and as above.
 Result<std::vector<Cause>> load_causes(const FileSystem& file_system,
                                        const variant::SearchPath& search_path);
 

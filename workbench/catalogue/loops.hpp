@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kernels/loops.json: how attention kernels divide the work (what the grid covers, what a block
-// walks over), with pros, cons and use case, and which techniques tell that a variant is of a
-// family. Data that a person may add to; report/loops.cpp lays two beside each other.
+// iterates over), with pros, cons and use case, and the techniques that identify a variant's
+// family. Data that users may extend; report/loops.cpp compares two families.
 #pragma once
 
 #include <string>
@@ -18,20 +18,20 @@ struct LoopFamily {
   std::string grid, block, walks, merge;
   std::vector<std::string> pros, cons;
   std::string use_case, source;
-  /// Of known_techniques(). Both empty: no variant is told to be of it.
+  /// From known_techniques(). If both are empty, no variant is assigned to this family.
   std::vector<std::string> has, lacks;
 };
 
-/// In the order of the file. Errors: parse; invalid (a word that is missing or unknown, no pros or
-/// cons, an id twice); too_new.
+/// In file order. Errors: parse; invalid (a missing or unknown word, no pros or cons, a duplicate
+/// id); too_new.
 Result<std::vector<LoopFamily>> parse_loops(std::string_view text, std::string_view what);
 
-/// Of the first folder that has one. Errors: not_found, and as above.
+/// From the first folder that has the file. Errors: not_found, and as above.
 Result<std::vector<LoopFamily>> load_loops(const FileSystem& file_system,
                                            const variant::SearchPath& search_path);
 
-/// The first family that a variant with these techniques is of; nullptr where none is, or where its
-/// manifest names no technique at all (such as a library's, which nobody here has looked into).
+/// The first family that matches these techniques; nullptr when none does, or when the manifest
+/// names no technique, such as a library's whose code is unknown.
 const LoopFamily* loop_of(const std::vector<LoopFamily>& families,
                           const std::vector<std::string>& techniques);
 

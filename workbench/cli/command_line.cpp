@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t k_json_max_bytes = 16u << 20;
 
-/// What CLI11 fills for one verb before it becomes JSON.
+/// The values that CLI11 fills for one verb, before conversion to JSON.
 struct Values {
   std::map<std::string, std::string> words;
   std::map<std::string, std::vector<std::string>> lists;
@@ -70,7 +70,7 @@ void add_argument(CLI::App& command, const ArgumentSpec& spec, Values& values) {
   if (spec.is_required) option->required();
 }
 
-/// An option from 0 to `most`, read as the integers of all verbs are.
+/// An option from 0 to `most`, parsed like the integers of all verbs.
 void add_whole(CLI::App& app, const char* option, std::int64_t& target, std::int64_t most,
                const char* description) {
   const auto take = [option, &target, most](const std::string& word) {
@@ -85,7 +85,8 @@ void add_whole(CLI::App& app, const char* option, std::int64_t& target, std::int
 }
 
 void add_globals(CLI::App& app, GlobalOptions& options) {
-  // As of a variable of a script that is not set: the default would be somewhere else.
+  // An empty value, as from an unset variable in a script, is refused, since the default would be
+  // another place.
   const auto names_something = [](const std::string& word) {
     return word.empty() ? "it names nothing" : std::string();
   };
@@ -142,7 +143,7 @@ void add_globals(CLI::App& app, GlobalOptions& options) {
                  "repeat-safe calls: the same id gives the first answer");
 }
 
-/// `option`: how the user calls it.
+/// `option`: the user's name for it.
 std::optional<Error> put_number(Json& args, const ArgumentSpec& spec, const std::string& word,
                                 const std::string& option) {
   const std::string key(spec.name);
@@ -195,7 +196,7 @@ std::optional<Error> put_pairs(Json& args, const ArgumentSpec& spec,
   return std::nullopt;
 }
 
-/// A list of maps as JSON, or the file after an '@' that holds it.
+/// A list of maps as JSON, or the file with it after an '@'.
 std::optional<Error> put_json(Json& args, const ArgumentSpec& spec, std::string word,
                               const FileSystem& file_system) {
   if (word.starts_with('@')) {
@@ -233,7 +234,7 @@ Result<Json> to_args(const VerbSpec& verb, const CLI::App& command, const Values
   return args;
 }
 
-/// The whole application. Values outlive it through the shared pointers.
+/// The whole application. Shared pointers keep the values alive.
 struct Application {
   CLI::App app{
       "The SDPA Workbench: make attention kernels faster, one honest iteration at a time."};
@@ -279,7 +280,7 @@ struct Application {
   }
 };
 
-/// A suggestion for the first word that is neither a command nor an option we know.
+/// A suggestion for the first unknown word.
 std::string suggestion(const Application& application, const std::vector<std::string>& words) {
   std::vector<std::string> known;
   const CLI::App* current = &application.app;

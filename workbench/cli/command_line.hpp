@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The command line, generated from the verb table: sub-commands, options, help. `a_b` is `a b`.
+// The command line, generated from the verb table: sub-commands, options, help. Verb `a_b` is the
+// command `a b`.
 #pragma once
 
 #include <string>
@@ -25,7 +26,7 @@ struct PrintAndExit {
   int exit_code = 0;
 };
 
-/// `words` without the program's name. `file_map` values that begin with '@' are files to read.
+/// `words` excludes the program's name. `file_map` values that begin with '@' name files to read.
 std::variant<Command, PrintAndExit> parse_command_line(const std::vector<std::string>& words,
                                                        const FileSystem& file_system,
                                                        verbs::Table table = verbs::verb_table());

@@ -28,24 +28,24 @@ namespace {
 
 constexpr auto k_poll = std::chrono::milliseconds(10);
 constexpr std::uint64_t k_output_max_bytes = 1u << 20;
-constexpr int k_most_closed = 4'096;  // where the system cannot close them all at once
+constexpr int k_most_closed = 4'096;  // where the system cannot close all at once
 
 Error io_error(const std::string& what, const fs::path& path) {
   return Error{ErrorCode::io, what, path.string(), std::strerror(errno), ""};
 }
 
-/// In the child, after fork: never returns. Only async-signal-safe calls.
+/// In the child after fork: never returns, and makes only async-signal-safe calls.
 [[noreturn]] void become(const char* program, char* const* argv, int output) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // `cancel job` stops it so, whatever its starter did about the signal.
+  // `cancel job` uses this signal, whatever its starter did about it.
   signal(SIGTERM, SIG_DFL);
   setsid();
   const int nothing = open("/dev/null", O_RDONLY);
   const bool ready = nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
                      dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0;
-  // It lives on: nobody shall wait for the end of a pipe, or for a lock, of its starter's.
+  // Closes inherited descriptors, so that nobody waits for a pipe or lock of the starter.
   if (syscall(SYS_close_range, 3U, UINT_MAX, 0) != 0) {
     for (int fd = 3; fd < k_most_closed; ++fd) close(fd);
   }
@@ -53,7 +53,7 @@ Error io_error(const std::string& what, const fs::path& path) {
   _exit(127);
 }
 
-/// Exit code once the child ended; 128 + signal as shells say it.
+/// Exit code once the child ended; 128 + signal, as in shells.
 std::optional<int> ended(pid_t pid) {
   int status = 0;
   const pid_t got = waitpid(pid, &status, WNOHANG);
@@ -61,15 +61,14 @@ std::optional<int> ended(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// Whether a session has come to its second event: one that is just being made may yet be taken
-/// back, with its folder.
+/// True when a session has its second event; before that its creation may still be undone.
 bool is_begun(const fs::path& log) {
   std::ifstream file(log);
   std::string line;
   return std::getline(file, line) && std::getline(file, line) && !file.eof();
 }
 
-/// Where the job's words go: into its session, once that exists.
+/// Moves the job's output into its session, once that exists.
 Result<void> move_output(Detached& job, const fs::path& from, FileSystem& file_system) {
   const fs::path folder = job.session / "jobs";
   WB_TRY(file_system.make_directories(folder));
@@ -105,7 +104,7 @@ Result<Detached> start_detached(const fs::path& program, const Command& command,
     job.session = session::next_session_folder(command.options.sessions_root);
     words.insert(words.end(), {"--session", job.session.string()});
   }
-  // Beside the session, or nearest to where it will be: a job that is refused makes no folder.
+  // Beside the session, or in the nearest existing folder, so that a refused job makes no folder.
   fs::path parent = session::whole_path(job.session).parent_path();
   std::error_code error;
   while (!fs::exists(parent, error) && parent.has_relative_path()) parent = parent.parent_path();

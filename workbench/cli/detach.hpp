@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --detach: the command goes on as a process of its own, which is a job (design: a job is the
-// process that holds a session's lock), and the caller gets its terminal back.
+// --detach: the command continues as its own process, which is a job (the process that holds a
+// session's lock), and the caller gets the terminal back.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@
 
 namespace wb::cli {
 
-/// Whether the verb may be detached: it is long and holds a session.
+/// True for long verbs that hold a session; only these may be detached.
 bool is_detachable(const engine::VerbSpec& verb);
 
 struct Detached {
   bool holds = false;  ///< it holds its session's lock, or did until it ended well
-  int exit_code = 0;   ///< of a child that ended before it held anything
+  int exit_code = 0;   ///< of a child that ended before it held the lock
   std::string output;  ///< what that child wrote
   fs::path session;
-  fs::path output_file;  ///< <session>/jobs/<pid>.log, where a job writes
+  fs::path output_file;  ///< <session>/jobs/<pid>.log, the job's output
   long pid = 0;
 };
 
-/// Starts `program` with the same words, in a session of its own without a terminal, and waits
-/// until it holds the lock of its session folder or ended. Call before any thread exists. Errors:
-/// usage (a verb that ends at once), io, read_only, no_space.
+/// Starts `program` with the same words in its own session without a terminal, and waits until it
+/// holds the lock of its session folder or ends. Call before any thread exists. Errors: usage (a
+/// verb that ends at once), io, read_only, no_space.
 Result<Detached> start_detached(const fs::path& program, const Command& command,
                                 std::vector<std::string> words, FileSystem& file_system);
 

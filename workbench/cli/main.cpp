@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The command sdpa-wb: reads the command line, calls one verb, prints its result. Signals stop the
-// session in order: what is in flight is closed as abandoned, the lock is released.
+// The command sdpa-wb: parses the command line, calls one verb, prints its result. Signals stop the
+// session in order: work in flight is closed as abandoned, and the lock is released.
 #include <fmt/format.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -33,13 +33,13 @@ namespace {
 using wb::cli::print;
 using wb::cli::say;
 
-/// How long running requests get after a stop before the children that hold them up are ended.
+/// How long running requests may take after a stop, before the children that block them are ended.
 constexpr auto k_stop_grace = std::chrono::seconds(3);
-/// How long --detach waits for the job to open an iteration; a playbook may think first.
+/// How long --detach waits for the job to open an iteration, since a playbook may compute first.
 constexpr auto k_job_patience = std::chrono::seconds(5);
 
-/// Ends our direct children (worker, playbook host, compilers of builder threads): their closing
-/// wires wake whoever waits for them.
+/// Ends our direct children (worker, playbook host, compilers of build threads), whose closing
+/// wires wake the waiting threads.
 void end_children() {
   std::error_code error;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
@@ -48,14 +48,14 @@ void end_children() {
   }
 }
 
-/// What the main thread and the one that waits for signals tell each other.
+/// State shared by the main thread and the one that waits for signals.
 struct Stopping {
   std::atomic<bool> is_requested{false};
   std::atomic<bool> is_printing{false};  ///< the verb is done
 };
 
-/// Waits for those signals, which must be blocked, on a thread of its own. An answer that nobody
-/// takes is not waited for: then the signal ends the process as it would have by itself.
+/// Waits for those signals, which must be blocked, on its own thread. While an unread answer is
+/// being printed, a signal ends the process as it would by default.
 void watch_signals(const sigset_t signals, Stopping& stopping) {
   int number = 0;
   while (sigwait(&signals, &number) == 0) {
@@ -78,8 +78,8 @@ int print_error(const wb::Error& error, bool json) {
   return print(wb::verbs::json_text(object) + "\n", code);
 }
 
-/// Whether the verb has written what it makes to standard output, as `report --output -` does: what
-/// it says about that must then go elsewhere.
+/// True when the verb has written its output to standard output, as `report --output -` does, so
+/// that its answer must go elsewhere.
 bool has_written_to_standard_output(const wb::cli::Command& command, const wb::Json& result) {
   const auto output = command.args.find("output");
   const auto file = result.find("file");
@@ -87,7 +87,7 @@ bool has_written_to_standard_output(const wb::cli::Command& command, const wb::J
          wb::is_standard_output(output->get<std::string>());
 }
 
-/// Prints what came of the verb, and gives the exit code.
+/// Prints the verb's result and returns the exit code.
 int print_answer(const wb::cli::Command& command, const wb::Result<wb::Json>& result) {
   if (!result) return print_error(result.error(), command.options.json);
   const wb::verbs::Verb& verb = *wb::verbs::find_verb(command.verb);
@@ -130,14 +130,14 @@ int run(const wb::cli::Command& command, Stopping& stopping) {
   return code;
 }
 
-/// Starts the job, then says which iteration it works on, as soon as there is one.
+/// Starts the job, and reports its iteration as soon as there is one.
 int run_detached(const wb::cli::Command& command, const std::vector<std::string>& words) {
   wb::RealFileSystem file_system;
   const auto job = wb::cli::start_detached(wb::cli::executable_folder() / "sdpa-wb", command, words,
                                            file_system);
   if (!job) return print_error(job.error(), command.options.json);
   if (!job->holds) {
-    // A message, or with --json an object, of the child's own.
+    // The child's own message, or object with --json.
     if (command.options.json) return print(job->output, job->exit_code);
     say(job->output);
     return job->exit_code;
@@ -164,9 +164,9 @@ int run_detached(const wb::cli::Command& command, const std::vector<std::string>
 
 int run_in_order(const wb::cli::Command& command) {
   const sigset_t signals = wb::stop_signals();
-  // Blocked before any thread or child starts; children get an empty mask from the spawner.
+  // Blocked before any thread or child starts; the spawner gives children an empty mask.
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // The thread below may outlive this call.
+  // Static, since the thread may outlive this call.
   static Stopping stopping;
   std::thread([signals] { watch_signals(signals, stopping); }).detach();
   return run(command, stopping);
@@ -206,7 +206,7 @@ int run_words(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   wb::put_inherited_in_order();
   try {
-    // A program can be started without even its own name.
+    // A program may be started without its own name.
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     return run_words(words);
   } catch (const std::filesystem::filesystem_error& error) {

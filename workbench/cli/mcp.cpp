@@ -18,13 +18,13 @@
 namespace wb::cli {
 namespace {
 
-/// Both must be importable; that of the workbench with its module of C++ for this interpreter.
+/// Both packages must be importable, and the workbench's C++ module must match this interpreter.
 constexpr const char* k_probe =
     "import importlib.util as u, sys\n"
     "import sdpa_workbench._core\n"
     "sys.exit(0 if u.find_spec('mcp') and u.find_spec('mcp.server') else 'no module mcp')\n";
 
-/// The interpreter that --python names, alone; else those that Python subjects would get.
+/// The interpreter of --python only; else the candidates for Python subjects.
 std::vector<std::string> interpreters(const std::vector<std::string>& words,
                                       const Environment& environment, const fs::path& programs) {
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -44,7 +44,7 @@ std::vector<std::string> interpreters(const std::vector<std::string>& words,
   return found;
 }
 
-/// Nothing where it can serve, else the last line of why not.
+/// Nothing when it is suitable, else the last line of its error.
 std::optional<std::string> why_not(const std::string& python) {
   ProcessSpec spec;
   spec.argv = {python, "-P", "-c", k_probe};
@@ -53,7 +53,7 @@ std::optional<std::string> why_not(const std::string& python) {
   if (!done) return done.error().message();
   if (done->success()) return {};
   std::string words = done->err;
-  // An interpreter that does not come up says why above a trace of its own.
+  // A failing interpreter prints the reason above its trace.
   if (const auto fatal = words.find("Fatal Python error"); fatal != std::string::npos) {
     const char* const home = std::getenv("PYTHONHOME");
     return words.substr(fatal, words.find('\n', fatal) - fatal) +
@@ -73,7 +73,7 @@ int mcp_main(const std::vector<std::string>& words, const Environment& environme
     std::fputs("sdpa-wb mcp: cannot read requests: standard input is a folder\n", stderr);
     return static_cast<int>(verbs::ExitCode::usage);
   }
-  // A person's wish for a prompt after each program: here it would read the client's requests.
+  // PYTHONINSPECT would open a prompt after the server, which would read the client's requests.
   unsetenv("PYTHONINSPECT");
   const fs::path programs = executable_folder();
   std::error_code error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the command says: answers on standard output, messages on standard error. Both may be full,
-// closed, or read by someone who leaves.
+// Output of the command: answers on standard output, messages on standard error. Both may be full,
+// closed, or read by a process that ends early.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace wb::cli {
 
-/// An answer, and the exit code with which the command then ends: `code` where all is written or
-/// its reader has left (`| head`), who has what he wanted. Else 74, after a sentence on standard
-/// error that ends with `next`, or with what can be done where that is empty.
+/// Prints an answer and returns the exit code: `code` if all was written or the reader has left (`|
+/// head`). Else 74, after a sentence on standard error that ends with `next`, or with a remedy if
+/// `next` is empty.
 int print(std::string_view text, int code, const std::string& next = {});
 
-/// A message. Where even that cannot be written, nobody is left to be told.
+/// Prints a message; a failure to write is ignored.
 void say(std::string_view text);
 
 }  // namespace wb::cli

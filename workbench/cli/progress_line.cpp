@@ -16,7 +16,7 @@ void write_all(const std::string& text) {
   std::size_t done = 0;
   while (done < text.size()) {
     const ssize_t n = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
-    if (n <= 0) return;  // progress is a courtesy: a closed stderr must not end a session
+    if (n <= 0) return;  // progress is optional: a closed stderr must not end a session
     done += static_cast<std::size_t>(n);
   }
 }

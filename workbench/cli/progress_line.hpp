@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Progress on standard error: one rewritten line on a terminal, plain lines (at most one in two
-// seconds, and one a stage) elsewhere. Standard output stays for results.
+// Progress on standard error: one rewritten line on a terminal; elsewhere plain lines, at most one
+// in two seconds and one per stage. Standard output is for results.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   void show(const engine::Progress& progress);
-  /// Clears the line, so that messages start on a clean one.
+  /// Clears the line, so that messages start on an empty one.
   void finish();
 
  private:

@@ -26,7 +26,7 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-/// Relative places are to be ignored there (XDG Base Directory Specification).
+/// Relative paths are ignored there (XDG Base Directory Specification).
 std::string absolute_folder(const char* name) {
   std::string folder = variable(name);
   return folder.starts_with('/') ? folder : std::string();
@@ -40,7 +40,7 @@ fs::path default_cache(const Environment& environment) {
   return fs::path(".cache") / "sdpa-workbench";
 }
 
-/// Empty where nobody's home is known.
+/// Empty when the home folder is unknown.
 fs::path data_folder(const Environment& environment) {
   if (!environment.xdg_data_home.empty()) {
     return fs::path(environment.xdg_data_home) / "sdpa-workbench";
@@ -50,8 +50,8 @@ fs::path data_folder(const Environment& environment) {
 }
 
 /// The interpreter for Python subjects: --python, else the active virtual environment's, else a
-/// .venv beside the sessions (what `make` creates), else that of the environment which this program
-/// was installed into, else python3.
+/// .venv beside the sessions (made by `make`), else that of the environment in which this program
+/// is installed, else python3.
 std::string choose_python(const GlobalOptions& options, const Environment& environment,
                           const fs::path& executable) {
   if (!options.python.empty()) return options.python;
@@ -68,8 +68,8 @@ std::string choose_python(const GlobalOptions& options, const Environment& envir
   return "python3";
 }
 
-/// Runs the command: $WB_EVENT is the milestone's word, $1 all of it as JSON. It may fail or hang:
-/// that is told and never holds a session up for long.
+/// Runs the command with the milestone's word in $WB_EVENT and all of it as JSON in $1. A failure
+/// or hang is reported and never delays a session for long.
 std::function<void(const Json&)> milestone_sink(const std::string& command) {
   if (command.empty()) return {};
   return [command](const Json& milestone) {
@@ -140,7 +140,7 @@ Result<void> check_cpus(const GlobalOptions& options) {
   return {};
 }
 
-/// A folder that is there, or could be made: what it would lie in is one, and may be written.
+/// Checks that the folder exists, or that a writable parent exists.
 Result<void> check_cache(const fs::path& cache) {
   if (cache.empty()) return {};
   if (cache.string().find_first_of("\n\r") != std::string::npos) {
@@ -205,7 +205,7 @@ Environment Environment::read() {
 fs::path executable_folder() {
   std::array<char, 4096> buffer{};
   const ssize_t length = readlink("/proc/self/exe", buffer.data(), buffer.size());
-  if (length <= 0) {  // without /proc: as the kernel was told to start it
+  if (length <= 0) {  // without /proc: the name from the kernel
     const char* const started = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
     std::error_code fault;
     const fs::path program = fs::canonical(started == nullptr ? "" : started, fault);

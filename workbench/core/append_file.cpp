@@ -20,7 +20,7 @@ namespace {
 
 using detail::retry_on_signal;
 
-/// The pid that holds a flock on the file, as /proc/locks tells it; 0 when it does not.
+/// The pid that holds a flock on the file according to /proc/locks; 0 when unknown.
 long holder_pid(const struct stat& facts) {
   const std::string wanted =
       fmt::format("{:02x}:{:02x}:{}", major(facts.st_dev), minor(facts.st_dev), facts.st_ino);
@@ -53,7 +53,7 @@ Error locked_error(const fs::path& path, int fd) {
 
 class RealAppendFile final : public AppendFile {
  public:
-  /// Unlocked and not only closed: a process that was forked meanwhile holds the same lock.
+  /// Unlocks explicitly, since a process forked meanwhile shares the lock.
   ~RealAppendFile() override {
     if (m_fd.valid()) (void)::flock(m_fd.get(), LOCK_UN);
   }
@@ -150,7 +150,7 @@ Result<std::unique_ptr<AppendFile>> RealFileSystem::open_append(const fs::path& 
     }
     return error;
   }
-  // The size counts only now: before the lock was ours another process may have appended.
+  // Read the size under the lock: another process may have appended before.
   if (::fstat(fd.get(), &facts) != 0) return errno_error("open for appending", path, errno);
   if (facts.st_size == 0) WB_TRY(detail::sync_folder(detail::folder_of(path)));
   return std::unique_ptr<AppendFile>(std::make_unique<RealAppendFile>(

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a character and a number are, for all that is read: by ASCII alone. The functions of
-// <cctype> and <cstdlib> go by the locale of whatever program loaded this library, in which a byte
-// of UTF-8 may be a letter and a number has a comma. Used wherever text is taken apart;
-// .ci/check_numbers.py keeps it so.
+// Character classes and number parsing by ASCII alone. The functions of <cctype> and <cstdlib>
+// follow the locale of the host program, in which a UTF-8 byte may be a letter and a number may
+// have a comma. All parsers use these; .ci/check_numbers.py enforces it.
 #pragma once
 
 #include <charconv>
@@ -33,11 +32,11 @@ constexpr bool is_alnum(char c) {
 constexpr bool is_hex_digit(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
-/// Blank, tab, and what ends or feeds a line.
+/// Blank, tab and the line-end characters.
 constexpr bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
-/// A sign that one sees: neither a letter, nor a digit, nor a blank.
+/// A visible character that is neither a letter nor a digit.
 constexpr bool is_punct(char c) {
   return c > ' ' && c < '\x7f' && !is_alnum(c);
 }
@@ -48,8 +47,8 @@ constexpr char upper(char c) {
   return is_lower(c) ? static_cast<char>(c - ('a' - 'A')) : c;
 }
 
-/// The number that the whole text is, as std::from_chars reads it: without blanks, plus sign or a
-/// decimal comma. Nothing where it is none, or too large for the type.
+/// Parses the whole text as a number, as std::from_chars does: no blanks, no plus sign, no decimal
+/// comma. Returns nothing when the text is no number or the number is too large for the type.
 template <typename Number>
 std::optional<Number> number(std::string_view text) {
   Number value{};
@@ -59,7 +58,7 @@ std::optional<Number> number(std::string_view text) {
   return value;
 }
 
-/// The whole number that the text is, also as languages write a float that is one: 64.0.
+/// Parses a whole number, also when it is written as a float: "64.0" is 64.
 inline std::optional<std::int64_t> whole(std::string_view text) {
   const std::size_t point = text.find('.');
   if (point == std::string_view::npos) return number<std::int64_t>(text);
@@ -68,7 +67,7 @@ inline std::optional<std::int64_t> whole(std::string_view text) {
   return number<std::int64_t>(text.substr(0, point));
 }
 
-/// What stands between blanks. The text must outlive it.
+/// Splits at blanks. The text must outlive the result.
 inline std::vector<std::string_view> words(std::string_view text) {
   std::vector<std::string_view> all;
   for (std::size_t at = 0; at < text.size();) {
@@ -80,8 +79,8 @@ inline std::vector<std::string_view> words(std::string_view text) {
   return all;
 }
 
-/// What stands between the separators; one at the very end has nothing behind it. The text must
-/// outlive it.
+/// Splits at the separator; a separator at the very end adds no empty part. The text must outlive
+/// the result.
 inline std::vector<std::string_view> parts(std::string_view text, char separator) {
   std::vector<std::string_view> all;
   for (std::size_t at = 0; at < text.size();) {

@@ -16,7 +16,7 @@ namespace wb {
 namespace {
 
 constexpr std::size_t k_packed_bytes = 1u << 18;
-constexpr std::uint64_t k_set_aside_bytes = 64u << 20;  // at most, whatever a file says of itself
+constexpr std::uint64_t k_set_aside_bytes = 64u << 20;  // upper limit, whatever a file claims
 constexpr int k_gzip_window_bits = 15 + 16;             // zlib: the largest window, gzip header
 
 class PlainFile final : public ByteSource {
@@ -101,10 +101,10 @@ class Unpacked final : public ByteSource {
   std::vector<char> m_packed;
   z_stream m_stream{};
   bool m_ready = false;
-  bool m_inside = false;  // a member: between its header and its checksum
+  bool m_inside = false;  // inside a member, between its header and its checksum
 };
 
-/// `expected_bytes`: what is set aside at once, so that a long text is not moved as it grows.
+/// `expected_bytes`: reserved at once, so that a long text is not copied as it grows.
 Result<std::string> all_of(ByteSource& source, const fs::path& path, std::uint64_t max_bytes,
                            std::uint64_t expected_bytes = 0) {
   std::string text;
@@ -121,7 +121,7 @@ Result<std::string> all_of(ByteSource& source, const fs::path& path, std::uint64
   }
 }
 
-/// How long its last member says it is; nobody has checked that yet.
+/// The size that its last member claims, unverified.
 std::uint64_t told_bytes(std::string_view packed) {
   std::uint64_t told = 0;
   for (std::size_t i = 1; i <= 4 && i <= packed.size(); ++i) {

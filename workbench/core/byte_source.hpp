@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The bytes of a file in order, unpacked on the way when it is gzip: for texts too large to hold
-// (traces), and for recorded logs that were packed.
+// Reads the bytes of a plain or gzip file in order. Used for texts too large for memory (traces)
+// and for packed logs.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,11 @@ struct OpenedFile {
 };
 Result<OpenedFile> open_bytes(const fs::path& path);
 
-/// All of them. Errors: as above, limit (more than max_bytes, unpacked).
+/// Reads the whole file. Errors: as above, limit (more than max_bytes, unpacked).
 Result<std::string> read_all(const fs::path& path, std::uint64_t max_bytes);
 
-/// What gzip data in memory hold; `path` is for messages. Errors: damaged (no gzip data, cut off,
-/// or a checksum that fails), limit.
+/// Unpacks gzip data in memory; `path` is for messages. Errors: damaged (no gzip data, cut off, or
+/// a failing checksum), limit.
 Result<std::string> unpack_gzip(std::string_view packed, const fs::path& path,
                                 std::uint64_t max_bytes);
 

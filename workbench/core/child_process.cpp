@@ -24,11 +24,11 @@ using detail::seconds_since;
 using detail::write_without_sigpipe;
 using std::chrono::milliseconds;
 
-/// Lines read ahead while a write or the end of the child is waited for; the pipe holds the rest.
+/// Lines read ahead while waiting for a write or for the child's end; the pipe holds the rest.
 constexpr std::size_t k_read_ahead_bytes = 2u << 20;
 
-/// A file in memory that refuses to grow beyond its cap: the writer gets an error, never a signal.
-/// A whole number of pages, because a write into a page that would not fit whole is refused whole.
+/// A memory file with a size cap, whose writer gets an error instead of a signal. A whole number of
+/// pages, since a write that crosses the end of the last page is refused entirely.
 Result<UniqueFd> make_capture_file(std::size_t max_bytes) {
   const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t file_bytes = (max_bytes + page_bytes - 1) / page_bytes * page_bytes;
@@ -58,7 +58,7 @@ struct ChildProcess::State {
   detail::Child child;
   UniqueFd in, out, err_file;
   std::size_t capture_bytes = 0;
-  std::string buffer;  ///< read from the child, not yet handed out as lines
+  std::string buffer;  ///< read from the child, not yet returned as lines
   std::optional<ProcessOutcome> outcome;
   std::chrono::steady_clock::time_point started;
 
@@ -81,7 +81,7 @@ struct ChildProcess::State {
 
   std::string stderr_text() const {
     if (!err_file.valid()) return {};
-    // The child shares our file offset: it tells how much was written.
+    // The child shares our file offset, which tells how much was written.
     const off_t written = ::lseek(err_file.get(), 0, SEEK_CUR);
     std::string text(std::min(static_cast<std::size_t>(std::max<off_t>(written, 0)), capture_bytes),
                      '\0');
@@ -150,12 +150,12 @@ Result<void> ChildProcess::write_line(std::string_view line, milliseconds deadli
     if (errno != EAGAIN) return errno_error("write to a child process", {}, errno);
     const int left_ms = detail::poll_timeout_ms(end);
     if (left_ms == 0) {
-      // Half a line cannot be taken back: whatever followed would be read as its end.
+      // A partly written line cannot be taken back: the next write would be read as its end.
       if (rest.size() != text.size()) peer.in.reset();
       return peer.error(ErrorCode::limit, "write to",
                         fmt::format("it did not read a line within {} ms", deadline.count()));
     }
-    // A peer that is busy writing does not read: take its lines meanwhile.
+    // A peer that is busy writing does not read, so take its lines meanwhile.
     const bool read_ahead = peer.out.valid() && peer.buffer.size() < k_read_ahead_bytes;
     std::array<pollfd, 2> set{
         {{peer.in.get(), POLLOUT, 0}, {read_ahead ? peer.out.get() : -1, POLLIN, 0}}};
@@ -187,7 +187,7 @@ Result<std::string> ChildProcess::read_line(milliseconds deadline, std::size_t m
     if (peer.out.valid()) ::poll(set.data(), set.size(), left_ms);
     const ReadState read = peer.fill();
     if (read == ReadState::data) continue;
-    // A descendant may hold the stream open after the child itself ended: that is an end, too.
+    // A descendant may hold the stream open after the child has ended; that counts as the end too.
     if (read == ReadState::ended || set[1].revents != 0) {
       return peer.error(ErrorCode::canceled, "read a line from",
                         fmt::format("its output ended after {} bytes of a line", length));
@@ -212,7 +212,7 @@ bool ChildProcess::running() {
 }
 
 void ChildProcess::signal_group(int signal_number) {
-  // Once reaped, the number may belong to somebody else.
+  // A reaped pid may belong to another process.
   if (m_state != nullptr && !m_state->outcome) ::kill(-m_state->child.pid, signal_number);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The clock seam: everything that needs the time of day, a deadline or a pause takes a Clock, so
-// that tests can set it and need not wait. Timed samples never come from here; the worker reads its
-// own monotonic clock.
+// The clock seam: code that needs the time of day, a deadline or a pause takes a Clock, so that
+// tests set the time and need not wait. Timed samples do not use it; the worker reads its own
+// monotonic clock.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class Clock {
   virtual ~Clock() = default;
   virtual std::chrono::system_clock::time_point now() const = 0;
   virtual std::chrono::steady_clock::time_point steady_now() const = 0;
-  /// Returns when this time has passed.
+  /// Blocks until this time has passed.
   virtual void sleep(std::chrono::nanoseconds time) const = 0;
 };
 
@@ -34,7 +34,7 @@ class RealClock final : public Clock {
 
 /// "2026-11-20T18:03:22.123Z", UTC, milliseconds.
 std::string to_iso8601(std::chrono::system_clock::time_point time);
-/// The inverse, for exactly that form; nothing for anything else.
+/// Parses exactly the form of to_iso8601(); returns nothing for any other text.
 std::optional<std::chrono::system_clock::time_point> parse_iso8601(std::string_view text);
 
 }  // namespace wb

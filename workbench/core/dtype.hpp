@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dtype: the number formats that tensors are stored in. In core because problems, devices (peaks
-// per format) and manifests all name it; the words are frozen in logs, manifests and scripts.
+// Dtype: the formats in which tensor elements are stored. It is in core because problems, devices
+// (peaks per format) and manifests name it. The words are frozen in logs, manifests and scripts.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 namespace wb {
 
-/// What kind of failure it is; the command line maps each to one exit code
+/// The kind of a failure; the command line maps each kind to one exit code
 /// (docs/guide/command_line.md).
 enum class ErrorCode {
   usage,         ///< the caller asked for something that does not exist or is malformed
@@ -38,15 +38,15 @@ enum class ErrorCode {
 std::string_view to_string(ErrorCode code);
 std::optional<ErrorCode> parse_error_code(std::string_view word);
 
-/// Characters that a reader cannot see, or that reorder what he sees: control characters, the
-/// bidirectional ones among them, joiners, marks.
+/// True for characters that a reader cannot see or that reorder the text: control characters,
+/// bidirectional marks, joiners.
 bool is_hidden_character(char32_t point);
 
-/// Text of JSON, in which such characters stand inside strings only, with "\\u202e" in their place.
+/// Escapes hidden characters in JSON text, where they can stand inside strings only: "\u202e".
 std::string without_hidden_characters(std::string json);
 
-/// Text from outside made fit for one line of a message: hidden characters and bytes that are
-/// not UTF-8 become "\\n", "\\x1b" …; what follows the first `max_bytes` is cut and counted.
+/// Makes foreign text fit for one line of a message: hidden characters and bytes that are not UTF-8
+/// become "\n", "\x1b" …; text after the first `max_bytes` is cut, and the cut bytes are counted.
 std::string printable(std::string_view text, std::size_t max_bytes = 120);
 
 struct Error {
@@ -56,12 +56,13 @@ struct Error {
   std::string cause;      ///< "key \"sources\" is missing"
   std::string next;       ///< "add a list of source files"; may be empty
 
-  /// One line: "cannot read the manifest kernels/…: key … is missing; add …".
-  /// Always one line of valid UTF-8, whatever the parts hold.
+  /// One line of valid UTF-8, whatever the parts hold: "cannot read the manifest kernels/…: key …
+  /// is missing; add …".
   [[nodiscard]] std::string message() const;
 };
 
-/// A value or an error of type E. Like std::expected, which the compilers of Debian 12 lack.
+/// A value or an error of type E. It stands in for std::expected, which the compilers of Debian 12
+/// lack.
 template <typename T, typename E>
 class [[nodiscard]] Expected {
  public:
@@ -72,7 +73,7 @@ class [[nodiscard]] Expected {
   [[nodiscard]] bool ok() const { return m_state.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  /// Throws std::bad_variant_access when there is no value: ask ok() first.
+  /// Throws std::bad_variant_access without a value: check ok() first.
   T& value() & { return std::get<0>(m_state); }
   const T& value() const& { return std::get<0>(m_state); }
   T&& value() && { return std::get<0>(std::move(m_state)); }
@@ -105,7 +106,7 @@ class [[nodiscard]] Expected<void, E> {
   std::optional<E> m_error;
 };
 
-/// What almost every function that may fail returns.
+/// The return type of almost every function that may fail.
 template <typename T>
 using Result = Expected<T, Error>;
 
@@ -114,14 +115,14 @@ using Result = Expected<T, Error>;
 #define WB_CONCAT_INNER(a, b) a##b
 #define WB_CONCAT(a, b) WB_CONCAT_INNER(a, b)
 
-/// WB_TRY(expression): returns the Error of a Result to the caller, else goes on.
+/// WB_TRY(expression): returns the Error of a failed Result to the caller.
 #define WB_TRY(expression)                                      \
   do {                                                          \
     if (auto wb_try_result = (expression); !wb_try_result.ok()) \
       return std::move(wb_try_result).error();                  \
   } while (false)
 
-/// WB_TRY_ASSIGN(auto x, expression): the same, and binds the value.
+/// WB_TRY_ASSIGN(auto x, expression): like WB_TRY, and binds the value.
 #define WB_TRY_ASSIGN(declaration, expression)                 \
   auto WB_CONCAT(wb_result_, __LINE__) = (expression);         \
   if (!WB_CONCAT(wb_result_, __LINE__).ok())                   \

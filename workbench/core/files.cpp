@@ -26,7 +26,7 @@ using detail::sync_folder;
 
 constexpr std::size_t k_read_chunk_bytes = 64u << 10;
 
-/// A file that is unlinked again unless it was kept (renamed to its real name).
+/// A file that is unlinked unless it was kept (renamed to its final name).
 class TemporaryFile {
  public:
   static Result<TemporaryFile> create(const fs::path& folder) {
@@ -61,12 +61,11 @@ class TemporaryFile {
     return {};
   }
 
-  /// Gives it the permissions and, where that is allowed, the owner of the regular file that it
-  /// will replace.
+  /// Copies permissions and, if allowed, the owner of the regular file that it will replace.
   void take_after(const fs::path& target) {
     struct stat facts {};
     if (::stat(target.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
-    // In this order: a change of the owner takes some permissions away.
+    // In this order, since changing the owner clears some permissions.
     if (::fchown(m_fd.get(), facts.st_uid, facts.st_gid) != 0) {
       (void)::fchown(m_fd.get(), static_cast<uid_t>(-1), facts.st_gid);
     }
@@ -154,7 +153,7 @@ Error errno_error(std::string attempted, const fs::path& subject, int error_numb
 }
 
 Result<std::string> RealFileSystem::read(const fs::path& path, std::uint64_t max_bytes) const {
-  // O_NONBLOCK: a named pipe in a file's place must not hang us; regular files ignore it.
+  // O_NONBLOCK prevents hanging on a named pipe; regular files ignore it.
   const UniqueFd fd = open_fd(path, O_RDONLY | O_NONBLOCK);
   if (!fd.valid()) return errno_error("read", path, errno);
   struct stat facts {};
@@ -169,8 +168,8 @@ Result<std::string> RealFileSystem::read(const fs::path& path, std::uint64_t max
   const auto known_bytes = static_cast<std::uint64_t>(facts.st_size);
   if (known_bytes > max_bytes) return too_long;
   std::string content;
-  // One byte more than known, so that the end of the file is seen without growing again. Files
-  // under /proc claim a size of 0 and are read all the same.
+  // One byte more than the known size shows the end of the file without growing. Files under /proc
+  // claim a size of 0 and are still read.
   std::size_t used = 0;
   content.resize(std::max<std::size_t>(known_bytes + 1, 4096));
   while (true) {
@@ -213,7 +212,7 @@ Result<void> RealFileSystem::make_directories(const fs::path& path) {
 Result<TempDirectory> TempDirectory::create(std::string_view prefix) {
   const char* const named = std::getenv("TMPDIR");
   std::error_code error;
-  // Children look for it from other working folders.
+  // Absolute, since children use it from other working folders.
   const fs::path root = fs::absolute(named == nullptr || *named == '\0' ? "/tmp" : named, error);
   auto made =
       error ? Result<TempDirectory>(errno_error("use the temporary folder", named, error.value()))

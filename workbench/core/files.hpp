@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The file-system seam and what is built on it: whole-file reads with a cap, atomic writes, and the
-// append-only file under the session log. Tests put a failing file system in its place.
+// The file-system seam: whole-file reads with a size cap, atomic writes, and the append-only file
+// under the session log. Tests substitute a failing file system.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,16 @@ namespace wb {
 
 namespace fs = std::filesystem;
 
-/// One file opened for appending, held with an exclusive flock for its life.
+/// A file opened for appending; it holds an exclusive flock until destruction.
 class AppendFile {
  public:
   virtual ~AppendFile() = default;
-  /// One write(2) of all bytes, then fdatasync. On a short write or an error the file is cut back
-  /// to its former length and the error (no_space, io) returned: a line is whole or absent. After
-  /// a failed sync the object refuses further appends (the page state is unknown).
+  /// One write(2) of all bytes, then fdatasync. After a short write or an error the file is cut
+  /// back to its former length, so a line is whole or absent. Errors: no_space, io. After a failed
+  /// sync the object refuses further appends, because the state of the pages is unknown.
   virtual Result<void> append_synced(std::string_view bytes) = 0;
-  /// To cut a torn tail; synced. Errors: invalid (longer than the file), io.
+  /// Cuts the file to `size_bytes` (to drop a torn tail) and syncs. Errors: invalid (longer than
+  /// the file), io.
   virtual Result<void> truncate(std::uint64_t size_bytes) = 0;
   [[nodiscard]] virtual std::uint64_t size_bytes() const = 0;
 };
@@ -38,19 +39,21 @@ class FileSystem {
   virtual ~FileSystem() = default;
   /// Errors: not_found, usage (no regular file), limit (longer than max_bytes), io.
   virtual Result<std::string> read(const fs::path& path, std::uint64_t max_bytes) const = 0;
-  /// Temporary file (".wb-tmp-*") in the same folder, then rename: readers see the old or the new
-  /// content. A crash may leave the temporary file behind, a failure does not.
+  /// Writes a temporary file (".wb-tmp-*") in the same folder, then renames it: readers see the old
+  /// or the new content. A crash may leave the temporary file behind; a failure does not.
   virtual Result<void> write_atomic(const fs::path& path, std::string_view bytes,
                                     Durability durability) = 0;
   virtual Result<void> make_directories(const fs::path& path) = 0;
-  /// One folder, fine when it is there. Errors: not_found (its parent is not there), as above.
+  /// Makes one folder; an existing one is no error. Errors: not_found (the parent is missing), as
+  /// above.
   virtual Result<void> make_directory(const fs::path& path) = 0;
-  /// Errors: locked (names the holder's pid when it can be known), read_only, no_space, io.
+  /// Errors: locked (names the holder's pid if known), read_only, no_space, io.
   virtual Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) = 0;
 };
 
-/// The process that holds the flock of an open_append() of `path`; nothing when none does, or none
-/// that /proc/locks shows (another machine, another pid namespace). Takes no lock itself.
+/// The process that holds the flock of an open_append() of `path`. Returns nothing when no process
+/// does, or when /proc/locks does not show it (another machine, another pid namespace). Takes no
+/// lock itself.
 std::optional<long> lock_holder(const fs::path& path);
 
 class RealFileSystem final : public FileSystem {
@@ -67,7 +70,7 @@ class RealFileSystem final : public FileSystem {
 class TempDirectory {
  public:
   static Result<TempDirectory> create(std::string_view prefix);
-  /// In a folder that somebody tidies up should we be killed.
+  /// Makes it under `root`, which a later run cleans up if this process is killed.
   static Result<TempDirectory> create_in(const fs::path& root, std::string_view prefix);
   TempDirectory(TempDirectory&& other) noexcept;
   TempDirectory& operator=(TempDirectory&& other) noexcept;
@@ -84,7 +87,7 @@ class TempDirectory {
 Error errno_error(std::string attempted, const fs::path& subject, int error_number);
 
 /// True when `relative` names something below its folder: not absolute, no "..", not empty or ".".
-/// Looks at the words only; links are the caller's matter.
+/// Checks the path's text only; the caller handles links.
 bool is_inside(const fs::path& relative);
 
 }  // namespace wb

@@ -13,9 +13,9 @@ std::uint16_t f16_bits_from_float(float value) {
   if (magnitude >= 0x47800000u) {  // at least 2^16, or infinity
     return static_cast<std::uint16_t>(sign | 0x7c00u);
   }
-  // `kept` holds the result with a unit of its last place at bit `shift`; what lies below is
-  // rounded to nearest, ties to even. A carry runs into the exponent, which is what we want:
-  // 65520 becomes infinity, the largest subnormal becomes the smallest normal number.
+  // `kept` holds the result with its last place at bit `shift`; lower bits are rounded to nearest,
+  // ties to even. A carry into the exponent is correct: 65520 becomes infinity, and the largest
+  // subnormal becomes the smallest normal number.
   std::uint32_t kept = 0;
   std::uint32_t shift = 13;
   if (magnitude >= 0x38800000u) {  // a normal f16: move the exponent bias from 127 to 15

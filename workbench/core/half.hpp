@@ -19,7 +19,7 @@ struct Bf16 {
   std::uint16_t bits = 0;
 };
 
-/// Portable conversions; half.cpp. NaN stays NaN (quiet), overflow becomes infinity.
+/// Portable conversions (half.cpp). NaN stays NaN (quiet), overflow becomes infinity.
 std::uint16_t f16_bits_from_float(float value);
 float float_from_f16_bits(std::uint16_t bits);
 

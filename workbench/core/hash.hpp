@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SHA-256 (through OpenSSL) for ids, the cache and the log chain. Nothing here is a secret.
+// SHA-256 (through OpenSSL) for ids, the cache and the log chain. None of the hashed data is
+// secret.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
   void update(std::string_view bytes);
   void update(std::span<const std::byte> bytes);
-  /// 64 lower-case hex digits; the object is spent afterwards.
+  /// 64 lower-case hex digits; the object cannot be used afterwards.
   std::string hex();
 
  private:

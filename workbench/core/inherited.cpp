@@ -20,9 +20,9 @@
 namespace wb {
 namespace {
 
-/// More than a session with its worker, its compilers and its repository ever has open.
+/// More than a session with its worker, compilers and repository ever opens.
 constexpr rlim_t k_enough_open_files = 4'096;
-/// What systems give by default; a thread that is started gets as much.
+/// The usual default; a new thread gets this much.
 constexpr rlim_t k_enough_stack_bytes = 8u << 20;
 
 void put_signals_in_order() {
@@ -40,7 +40,7 @@ void raise_soft_limit(__rlimit_resource resource, rlim_t enough) {
   rlimit limit{};
   if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur >= enough) return;
   limit.rlim_cur = std::min(limit.rlim_max, enough);
-  // Where that fails, the error of what needs more says so.
+  // On failure, the operation that needs more reports the error.
   (void)::setrlimit(resource, &limit);
 }
 
@@ -49,7 +49,7 @@ rlim_t soft_limit(__rlimit_resource resource) {
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// Asking for it by umask() would change it for a moment, for all threads.
+/// Reading it with umask() would change it briefly for all threads.
 std::optional<mode_t> umask_of_this_process() {
   const auto text = RealFileSystem().read("/proc/self/status", 64u << 10);
   constexpr std::string_view k_key = "\nUmask:\t";
@@ -73,14 +73,14 @@ void put_inherited_in_order() {
 }
 
 void fill_standard_descriptors() {
-  // For standard output the wrong direction, on purpose: a result must not vanish unnoticed.
+  // Wrong direction for standard output on purpose, so that a write fails instead of vanishing.
   constexpr std::array<int, 3> k_directions{O_RDONLY, O_RDONLY, O_WRONLY};
   for (int fd = 0; fd < static_cast<int>(k_directions.size()); ++fd) {
     if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
     int opened = ::open("/dev/null", k_directions.at(static_cast<std::size_t>(fd)));
-    // A folder keeps the number as well, where there is no such device.
+    // If the device is missing, a folder holds the number instead.
     if (opened == -1) opened = ::open("/", O_RDONLY | O_DIRECTORY);
-    // The lowest free number is what open() gives, unless another thread was faster.
+    // open() returns the lowest free number, unless another thread was faster.
     if (opened != fd && opened != -1) ::close(opened);
   }
 }
@@ -145,7 +145,7 @@ std::vector<Hindrance> inherited_hindrances() {
                            Kind{RLIMIT_NPROC, 256, "processes and threads of this user", "-u"},
                            Kind{RLIMIT_STACK, 1u << 20, "bytes of stack a thread", "-s"}}) {
     const rlim_t limit = soft_limit(kind.resource);
-    // The kernel does not hold root to that one.
+    // The kernel does not apply this limit to root.
     const bool is_free = kind.resource == RLIMIT_NPROC && ::getuid() == 0;
     if (limit >= kind.enough || is_free) continue;
     found.push_back({fmt::format("at most {} {}", limit, kind.what),

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a process has from whoever started it: open descriptors, what it does about signals, the
-// umask, the limit of open files, the working folder. Our programs put it in order before all else;
-// in a program of somebody else (Python) it is looked at, and an error names what stands in the
-// way.
+// What a process inherits from its parent: open descriptors, signal dispositions, umask, limit of
+// open files, working folder. Our programs repair these first of all; inside a foreign program
+// (Python) they are only checked, and an error names the obstacle.
 #pragma once
 
 #include <csignal>
@@ -13,33 +12,33 @@
 
 namespace wb {
 
-/// For the main() of our own programs, before anything is opened and any thread starts:
+/// For main() of our own programs, before any file is opened or thread started:
 /// - fill_standard_descriptors();
-/// - no signal is blocked, SIGCHLD has its default (else no child's end could be known), SIGPIPE
-///   and SIGXFSZ are ignored, so that a write which fails says so. All others stay as they are;
-/// - the umask leaves the owner's rights alone, or we could not read what we write;
-/// - soft limits of open files and of the stack are what a session with its children needs, as far
-///   as the hard limits allow.
+/// - unblocks all signals, gives SIGCHLD its default (or the end of a child could not be seen) and
+/// ignores SIGPIPE and SIGXFSZ, so that a failing write returns an error; other signals keep their
+/// dispositions;
+/// - clears the owner's bits of the umask, or we could not read what we write;
+/// - raises the soft limits of open files and of the stack to what a session needs, within the hard
+/// limits.
 void put_inherited_in_order();
 
-/// Opens what is closed of the descriptors 0 to 2, so that no file of ours gets such a number and
-/// with it what is meant for a terminal. Reading 0 finds the end, writing to 1 fails as before, and
-/// what 2 would have shown is lost.
+/// Opens closed descriptors among 0 to 2 on safe targets, so that none of our files gets such a
+/// number and receives terminal output. Reads from 0 see the end of input, writes to 1 fail as
+/// before, writes to 2 are lost.
 void fill_standard_descriptors();
 
-/// Of SIGTERM, SIGHUP and SIGINT those that are not ignored now: they stop a run. One that was
-/// ignored when the program was started (nohup, a background job of a script) stays so.
+/// The signals that stop a run: SIGTERM, SIGHUP and SIGINT without those ignored now. A signal that
+/// was ignored at start (nohup, a background job of a script) stays ignored.
 sigset_t stop_signals();
 
 /// Errors: not_found (the working folder was removed), io.
 Result<void> check_working_folder();
 
-/// For programs of others: what of theirs would spoil our files. Errors: as above, environment (an
-/// umask that takes the owner's rights).
+/// For foreign host programs: reports inherited settings that would spoil our files. Errors: as
+/// above, environment (an umask that takes the owner's rights).
 Result<void> check_inherited();
 
-/// A limit or a priority of this process that its children have, too, and that measuring suffers
-/// from, with what would change it.
+/// A limit or priority, inherited by children too, that disturbs measuring, with its remedy.
 struct Hindrance {
   std::string what, cure;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why an evaluation is not valid, and Outcome<T>: what building, judging and timing a variant give.
-// A failing variant is an outcome that goes to the log, never an Error of the workbench.
+// Why an evaluation is invalid, and Outcome<T>: the result of building, judging and timing a
+// variant. A failing variant is an outcome in the log, never an Error of the workbench.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace wb {
 
-/// Frozen words: they stand in logs. `environment` is never held against the variant.
+/// The words are frozen: they stand in logs. `environment` is never held against the variant.
 enum class Invalidity { constraints, compile, runtime, timeout, correctness, environment };
 std::string_view to_string(Invalidity value);
 std::optional<Invalidity> parse_invalidity(std::string_view word);
 
 struct Failure {
   Invalidity invalidity = Invalidity::environment;
-  std::string message;           ///< ours: what happened, in one sentence
-  std::string untrusted_output;  ///< theirs: compiler text or what the variant printed, capped
+  std::string message;           ///< our sentence that says what happened
+  std::string untrusted_output;  ///< compiler text or output of the variant, capped
 };
 
 template <typename T>

@@ -13,8 +13,8 @@
 namespace wb {
 namespace {
 
-/// Walks the text and leaves its position where the SAX callbacks can see it: nlohmann tells the
-/// position of syntax errors only, and a duplicate key deserves one too.
+/// Iterates over the text and exposes its position to the SAX callbacks, since nlohmann reports
+/// positions only for syntax errors and not for duplicate keys.
 class TrackingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -56,8 +56,9 @@ std::string position_words(const char* begin, const char* end) {
   return fmt::format("line {}, column {}", line, column == 0 ? 1 : column);
 }
 
-/// nlohmann reads numbers with strtod, and puts the first byte of the locale's decimal point into
-/// the text for it, which is too little where that has several. Nothing for numbers too small.
+/// Parses a number independent of the locale. nlohmann's own parser uses strtod and inserts only
+/// the first byte of the locale's decimal point, which fails for longer ones. Nothing for numbers
+/// that underflow.
 std::optional<double> number_of(std::string text) {
   constexpr std::string_view k_others = "0123456789+-eE";
   for (char& c : text) c = k_others.find(c) == std::string_view::npos ? '.' : c;
@@ -103,7 +104,8 @@ class Builder final : public nlohmann::json_sax<Json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    // "[json.exception…] parse error at line 1, column 2: syntax error …": ours says the position.
+    // Drops nlohmann's prefix "[json.exception…] parse error at line 1, column 2: syntax error …",
+    // since our message has the position.
     std::string_view words = error.what();
     if (const auto tag = words.find("] "); tag != std::string_view::npos) {
       words.remove_prefix(tag + 2);
@@ -118,8 +120,8 @@ class Builder final : public nlohmann::json_sax<Json> {
   }
 
   const std::optional<Fault>& fault() const { return m_fault; }
-  /// Where a syntax error stands (bytes read, the end counts as one); the lexer looks ahead, so
-  /// the iterator may be one further.
+  /// Bytes read at a syntax error (the end counts as one); the lexer looks ahead, so the iterator
+  /// may be one further.
   const std::optional<std::size_t>& error_position() const { return m_error_position; }
   Json take() { return std::move(m_root); }
 
@@ -155,7 +157,7 @@ class Builder final : public nlohmann::json_sax<Json> {
 
   std::size_t m_max_depth;
   Json m_root;
-  std::vector<Json*> m_open;  // a container moves only when its parent grows, and that waits
+  std::vector<Json*> m_open;  // a container moves only when its parent grows, which happens later
   Json* m_slot = nullptr;     // where the value of the last key goes
   std::optional<Fault> m_fault;
   std::optional<std::size_t> m_error_position;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Strict JSON: parsing with limits (depth, size, no duplicate keys, no NUL) and ObjectReader, the
-// one way to read fields with clear messages. Used for manifests, suites, sessions and the wire.
+// Strict JSON: parsing with limits (depth, size, no duplicate keys, no NUL), and ObjectReader,
+// which reads fields with clear messages. Used for manifests, suites, sessions and the wire.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace wb {
 
-/// Keys are sorted, so dump() of equal values is equal text: safe to hash.
+/// Keys are sorted: dump() of equal values gives equal text, which is safe to hash.
 using Json = nlohmann::json;
 
 struct JsonLimits {
@@ -27,13 +27,13 @@ struct JsonLimits {
 /// Errors: parse (with line and column), limit (size, depth), invalid (duplicate key, NUL).
 Result<Json> parse_json(std::string_view text, std::string_view what, JsonLimits limits = {});
 
-/// The integer that a value is. A float without a fraction is one (Lua's 64 / 2 is 32.0, and JSON
-/// knows one kind of numbers), as far as a double holds every integer: up to 2^53 on either side.
+/// The value as an integer. A float without a fraction counts (Lua's 64 / 2 is 32.0, and JSON has
+/// one kind of number) up to 2^53 in magnitude, where a double still holds every integer.
 std::optional<std::int64_t> whole_number(const Json& value);
 
-/// Reads the fields of one JSON object and remembers the first fault, so that a reader is a list
-/// of fields followed by one finish(). Missing or ill-typed fields return the fallback (or "", min,
-/// 0). An integer is whatever whole_number() takes for one.
+/// Reads the fields of one JSON object and remembers the first fault, so that a reader is a list of
+/// fields followed by one finish(). Missing or ill-typed fields return the fallback (or "", min,
+/// 0). Integers are read by whole_number().
 class ObjectReader {
  public:
   /// `json` must outlive the reader. `what` names the object in messages.
@@ -51,9 +51,10 @@ class ObjectReader {
   /// The member itself, nullptr when absent. Marks the key as known.
   const Json* member(std::string_view key);
 
-  /// Records a fault found by the caller, told as: key "k": cause. Only the first is kept.
+  /// Records a fault found by the caller; the message reads: key "k": cause. Only the first fault
+  /// is kept.
   void fail(std::string_view key, std::string cause);
-  /// The first fault; unknown keys are one unless `allow_unknown`.
+  /// Returns the first fault; an unknown key is a fault unless `allow_unknown`.
   Result<void> finish(bool allow_unknown = false);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The name Json without its body, for headers through which only references to it pass. Whoever
-// makes or reads one includes core/json.hpp.
+// Forward declaration of Json, for headers that only pass references. Code that makes or reads a
+// value includes core/json.hpp.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

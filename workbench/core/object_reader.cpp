@@ -14,7 +14,7 @@ std::string describe(const Json& value) {
   return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), 60);
 }
 
-/// What a value is, for "must be a string, not …"; containers are not spelled out.
+/// The kind of a value, for "must be a string, not …", without its content for containers.
 std::string kind_words(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";

@@ -20,12 +20,12 @@ std::string_view foreign_encoding(std::string_view bytes) {
   if (bytes.starts_with("\xff\xfe\0\0"sv) || bytes.starts_with("\0\0\xfe\xff"sv)) {
     return "UTF-32, not UTF-8";
   }
-  // With a mark: each blank and line end has a zero byte, which Latin-1 has not.
+  // With a byte order mark, blanks and line ends have a zero byte, which Latin-1 text does not.
   if ((bytes.starts_with("\xff\xfe"sv) || bytes.starts_with("\xfe\xff"sv)) &&
       bytes.find('\0') != std::string_view::npos) {
     return "UTF-16, not UTF-8";
   }
-  // Without a mark: every other byte of plain letters is zero.
+  // Without one, every other byte of plain letters is zero.
   const bool is_wide = bytes.size() >= 4 && (bytes[0] == '\0') != (bytes[1] == '\0') &&
                        (bytes[0] == '\0') == (bytes[2] == '\0') &&
                        (bytes[1] == '\0') == (bytes[3] == '\0');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Text files as other people's editors write them: with a byte order mark, with lines that end as
-// on Windows or on an old Mac, or in another encoding. Used by the readers of playbooks, agents'
-// files and tables; JSON has rules of its own (parse_json).
+// Text files from foreign editors: with a byte order mark, with Windows or old Mac line ends, or in
+// another encoding. Used by the readers of playbooks, agent files and tables; JSON has its own
+// rules (parse_json).
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace wb {
 
-/// Without a byte order mark of UTF-8, and with lines that end in "\n". Lines keep their numbers.
+/// Removes a UTF-8 byte order mark and turns all line ends into "\n". Line numbers stay the same.
 std::string plain_text(std::string_view bytes);
 
-/// Which encoding other than UTF-8 the bytes begin like, for messages ("UTF-16, not UTF-8"); empty
-/// where none is seen.
+/// Guesses an encoding other than UTF-8 from the first bytes, for messages ("UTF-16, not UTF-8");
+/// empty when none is recognized.
 std::string_view foreign_encoding(std::string_view bytes);
 
-/// The plain text of a file. `doing` is for messages: "read the playbook". Errors: those of
+/// Reads a file as plain text. `doing` is for messages: "read the playbook". Errors: those of
 /// reading, invalid (another encoding).
 Result<std::string> read_plain_text(const FileSystem& files, const fs::path& path,
                                     std::uint64_t max_bytes, std::string_view doing);

@@ -21,7 +21,7 @@ using detail::Deadline;
 using detail::ReadState;
 using std::chrono::milliseconds;
 
-/// What a pipe can still hold after its last writer was killed; more is not waited for.
+/// The most that a pipe can hold after its last writer was killed.
 constexpr std::size_t k_last_drain_bytes = 1u << 20;
 /// How long a descendant that outlives the leader may keep the streams open.
 constexpr milliseconds k_stream_grace{200};
@@ -35,7 +35,7 @@ struct Stream {
         detail::read_some(fd.get(), [&](std::string_view bytes) { text.add(bytes); });
     if (state == ReadState::ended) fd.reset();
   }
-  /// A descendant that escaped the group may write for ever: the drain has a bound.
+  /// Limited, because a descendant that left the group may write forever.
   void drain() {
     std::size_t drained = 0;
     while (fd.valid() && drained < k_last_drain_bytes) {
@@ -48,8 +48,8 @@ struct Stream {
   }
 };
 
-/// Reads both streams until the child ended and they closed (or the grace is over). False: the
-/// deadline came first.
+/// Reads both streams until the child has ended and they are closed (or the grace period is over).
+/// False at the deadline.
 bool collect(const Child& child, std::array<Stream, 2>& streams, Deadline deadline) {
   std::optional<Deadline> grace;
   while (true) {
@@ -97,7 +97,7 @@ Result<ProcessOutcome> run_process(const ProcessSpec& spec) {
       Stream{std::move(err.read_end), detail::HeadTail(spec.capture_bytes)}};
   const bool in_time = collect(child, streams, deadline);
   ProcessOutcome outcome = detail::kill_and_reap(child);
-  if (outcome.reaped_elsewhere) {
+  if (outcome.reaped_by_others) {
     return Error{ErrorCode::environment, "learn the end of", printable(spec.argv[0], 200),
                  "another part of this program took it (a handler of SIGCHLD that waits for all)",
                  "let it wait for its own children only"};
@@ -138,7 +138,7 @@ Result<fs::path> find_program(std::string_view name) {
   for (std::size_t begin = 0; begin <= folders.size() && !name.empty();) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
     const fs::path folder = folders.substr(begin, end - begin);
-    // Relative folders (an empty one is the current) would run what happens to lie there.
+    // Skips relative folders (an empty one is the current), which could run an unrelated file.
     if (folder.is_absolute() && is_program(folder / name)) return folder / name;
     begin = end + 1;
   }

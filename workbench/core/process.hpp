@@ -20,12 +20,12 @@
 
 namespace wb {
 
-/// What changes it where the system allows no more processes or threads.
+/// The remedy named when the system allows no more processes or threads.
 inline constexpr const char* k_more_processes =
     "end other processes, or raise the limit (ulimit -u, pids.max of a control group)";
 
-/// Of a process that the system did not start: environment, with what would change it where the
-/// system allows no more of them.
+/// The error for a process that the system did not start: code environment, with a remedy when a
+/// process limit was reached.
 Error process_refused(std::string attempted, std::string what, int error_number);
 
 struct ResourceLimits {
@@ -37,7 +37,8 @@ struct ResourceLimits {
 };
 
 struct ProcessSpec {
-  /// argv[0] without '/' is looked up in our PATH; with it, from our (not its) working directory.
+  /// argv[0] without '/' is looked up in our PATH; with '/' it is relative to our working
+  /// directory, not to the child's.
   std::vector<std::string> argv{};
   std::map<std::string, std::string> env{};  ///< the whole environment when clear_env, else added
   bool clear_env = false;
@@ -45,38 +46,38 @@ struct ProcessSpec {
   ResourceLimits limits{};
   std::chrono::milliseconds deadline{0};  ///< 0: none
   std::size_t capture_bytes = 64u << 10;  ///< per stream: half head, half tail
-  std::vector<int> keep_fds{};            ///< inherited under the same number; all else closed
-  bool new_session = false;               ///< setsid instead of setpgid
-  /// SIGKILL when the thread that started it ends: only for starters that live on.
+  std::vector<int> keep_fds{};  ///< inherited under the same number; all others are closed
+  bool new_session = false;     ///< setsid instead of setpgid
+  /// SIGKILL when the starting thread ends: only for threads that outlive the child.
   bool die_with_parent = false;
 };
 
-/// How a process ended. Exactly one of exit_code and signal is set, or neither when the process
-/// could not be reaped within 5 s after SIGKILL (stuck in a driver or a dead network disk), or when
-/// somebody else in this process did it first.
+/// How a process ended. Exactly one of exit_code and signal is set. Neither is set when the process
+/// could not be reaped within 5 s after SIGKILL (stuck in a driver or on a dead network disk), or
+/// when other code in this process reaped it first.
 struct ProcessOutcome {
   std::optional<int> exit_code;
   std::optional<int> signal;
   bool timed_out = false;
-  bool reaped_elsewhere = false;
+  bool reaped_by_others = false;
   std::string out;  ///< captured standard output, cut in the middle when too long
   std::string err;
   double wall_s = 0;
-  double cpu_s = 0;                 ///< user + system of the child and its waited-for descendants
-  std::uint64_t max_rss_bytes = 0;  ///< never below our own when it was started (Linux counts so)
+  double cpu_s = 0;  ///< user + system time of the child and its waited-for descendants
+  std::uint64_t max_rss_bytes = 0;  ///< at least our own size when it was started (Linux counts so)
   [[nodiscard]] bool success() const { return exit_code == 0 && !timed_out; }
 };
 
-/// Runs to the end, with stdin from /dev/null. At the deadline the whole process group gets
-/// SIGKILL; so does what is left of the group once the program itself ended (a descendant that
-/// holds the streams open gets 200 ms). A descendant in a session of its own is not reached, and
-/// not waited for.
+/// Runs the program to its end, with stdin from /dev/null. At the deadline the whole process group
+/// gets SIGKILL, and so do the group's leftovers once the program itself has ended (a descendant
+/// that holds the streams open gets 200 ms). A descendant in its own session is neither killed nor
+/// waited for.
 /// Errors: usage (empty argv), invalid (NUL byte, closed keep_fd), not_found (no such program or
-/// folder), io, environment (this process ignores SIGCHLD, or reaps children that are not its own).
+/// folder), io, environment (this process ignores SIGCHLD or reaps children that are not its own).
 /// A failing program is an outcome, not an error.
 Result<ProcessOutcome> run_process(const ProcessSpec& spec);
 
-/// Those of the named variables that this process's environment has.
+/// The named variables that are set in this process's environment, with their values.
 std::map<std::string, std::string> inherited_environment(std::initializer_list<const char*> names);
 
 /// The absolute path of a program in PATH, or not_found.
@@ -92,12 +93,12 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&&) noexcept;
   ~ChildProcess();
 
-  /// Writes line + '\n'. Errors: canceled (the peer closed its end), limit (deadline; when part of
-  /// the line was written its stdin is closed, since that cannot be taken back), invalid (the line
-  /// holds a line end), io. Reads ahead meanwhile, so that two busy writers do not block for ever.
+  /// Writes line + '\n', reading ahead meanwhile so that two busy writers do not deadlock. Errors:
+  /// canceled (the peer closed its end), limit (deadline; after a partly written line stdin is
+  /// closed, since the part cannot be taken back), invalid (the line holds a line end), io.
   Result<void> write_line(std::string_view line, std::chrono::milliseconds deadline);
-  /// One line without its '\n'. Errors: canceled (end of stream, or the child ended and left no
-  /// whole line), limit (deadline, 0 only takes what is there; or longer than max_bytes).
+  /// One line without its '\n'. Errors: canceled (end of stream, or the child ended without a whole
+  /// line), limit (deadline, where 0 takes only buffered lines; or a line longer than max_bytes).
   Result<std::string> read_line(std::chrono::milliseconds deadline, std::size_t max_bytes);
 
   void close_stdin();
@@ -106,8 +107,8 @@ class ChildProcess {
   void signal_group(int signal_number);
   /// SIGKILL to the group and wait. Idempotent.
   ProcessOutcome kill_and_wait();
-  /// Waits up to the deadline for a voluntary end, then kills (timed_out). The rest of the group
-  /// is killed in any case. Lines that it left behind can still be read.
+  /// Waits up to the deadline for the child to end, then kills it (timed_out). The rest of the
+  /// group is killed in any case. Lines already written can still be read.
   ProcessOutcome wait(std::chrono::milliseconds deadline);
   /// The captured stderr so far: its first capture_bytes (empty with inherit_stderr).
   [[nodiscard]] std::string captured_stderr() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether this build runs under AddressSanitizer: it needs terabytes of address space, and its
-// search for leaks traces the process. g++ and clang say it in different ways.
+// Whether this build runs under AddressSanitizer, which needs terabytes of address space and traces
+// the process to find leaks. g++ and clang report it differently.
 #pragma once
 
 namespace wb {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Secret random numbers from the kernel: seeds of inputs, of poison and of drawn runs. Never from
-// a seeded generator, because a candidate that could predict one could prepare its answer.
+// Secret random numbers from the kernel, for seeds of inputs, poison and drawn runs. A seeded
+// generator would not do: a candidate that predicts a seed could prepare its answer.
 #pragma once
 
 #include <sys/random.h>
@@ -10,11 +10,12 @@
 
 namespace wb {
 
-/// Throws std::system_error where the machine gives none.
+/// Throws std::system_error when the system gives none.
 template <typename Integer>
 Integer draw_secret() {
   Integer value{};
-  // Up to 256 bytes are never cut short once the pool is initialized; a signal may come before.
+  // getrandom never shortens up to 256 bytes once the pool is initialized; before, a signal may
+  // interrupt it.
   while (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
     if (errno == EINTR) continue;
     throw std::system_error(errno, std::generic_category(), "ask the system for random bytes");

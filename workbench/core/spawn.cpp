@@ -21,7 +21,7 @@
 namespace wb::detail {
 namespace {
 
-/// Where a start failed, as the child tells its parent.
+/// The step at which a start failed, as the child reports it.
 enum class Stage : int { group, descriptors, limits, folder, exec };
 
 struct StageReport {
@@ -36,8 +36,8 @@ struct Limit {
   rlimit value;
 };
 
-/// All that the child needs, made before the fork: after it only system calls may be made, because
-/// the child borrows our memory until exec, and another thread may hold the allocator's lock.
+/// Everything that the child needs, prepared before the fork: until exec it shares our memory and
+/// may only make system calls, since another thread may hold the allocator's lock.
 struct Prepared {
   fs::path program;
   std::vector<std::string> env_words;
@@ -73,7 +73,7 @@ void arrange_descriptors(const Prepared& child) {
   int next = 3;
   for (const int fd : child.keep_fds) {
     close_between(next, fd - 1, child.close_up_to);
-    // The report pipe stands in this list too; it alone stays close-on-exec.
+    // The list may contain the report pipe, which must stay close-on-exec.
     if (fd != child.report && ::fcntl(fd, F_SETFD, 0) == -1) {
       report_and_exit(child, Stage::descriptors);
     }
@@ -82,7 +82,7 @@ void arrange_descriptors(const Prepared& child) {
   close_between(next, INT_MAX, child.close_up_to);
 }
 
-/// Never inlined: its stack frame must lie apart from that of the function that called vfork.
+/// Never inlined: its stack frame must be separate from the caller of vfork.
 [[noreturn, gnu::noinline]] void run_child(const Prepared& child) {
   if (child.new_session ? ::setsid() == -1 : ::setpgid(0, 0) == -1) {
     report_and_exit(child, Stage::group);
@@ -100,8 +100,7 @@ void arrange_descriptors(const Prepared& child) {
   if (!child.folder.empty() && ::chdir(child.folder.c_str()) != 0) {
     report_and_exit(child, Stage::folder);
   }
-  // Ignored signals would stay ignored across exec (Python ignores SIGPIPE, for one).
-  // By the system call: libc's own refuses the two signals that it keeps for itself.
+  // Reset all signals, since ignored ones stay ignored across exec (Python ignores SIGPIPE).
   constexpr std::array<unsigned long, 8> by_default{};  // the kernel's struct, all zero: SIG_DFL
   for (int number = 1; number < NSIG; ++number) {
     ::syscall(SYS_rt_sigaction, number, by_default.data(), nullptr, k_sigset_bytes);
@@ -132,7 +131,7 @@ void add_limit(std::vector<Limit>& limits, int resource, std::optional<std::uint
   if (!value) return;
   rlimit now{};
   ::getrlimit(static_cast<__rlimit_resource>(resource), &now);
-  // An existing hard limit that is stricter wins: only root could raise it.
+  // A stricter existing hard limit stays: only root could raise it.
   const rlim_t soft = std::min<rlim_t>(*value, now.rlim_max);
   const rlim_t hard = std::min<rlim_t>(*value + hard_extra, now.rlim_max);
   limits.push_back({resource, {soft, hard}});
@@ -180,8 +179,8 @@ Result<void> check_spec(const ProcessSpec& spec) {
   return {};
 }
 
-/// Where SIGCHLD is ignored the system forgets how a child ended before its parent can ask. Our own
-/// programs never do (put_inherited_in_order); what Python does is up to the program in it.
+/// When SIGCHLD is ignored, the system discards a child's exit status. Our programs never ignore it
+/// (put_inherited_in_order); a Python program may.
 Result<void> check_child_signal(const ProcessSpec& spec) {
   struct sigaction now {};
   ::sigaction(SIGCHLD, nullptr, &now);
@@ -240,7 +239,7 @@ Error stage_error(const ProcessSpec& spec, const StageReport& report) {
   return error;
 }
 
-/// Waits for the child's exec. Nothing in the pipe means that it took place.
+/// Waits for the child's exec; an empty pipe means success.
 std::optional<StageReport> read_report(int fd) {
   StageReport report{};
   ssize_t got = 0;
@@ -251,8 +250,8 @@ std::optional<StageReport> read_report(int fd) {
   return std::nullopt;
 }
 
-/// With all signals blocked, so that none of our handlers runs in the child before exec. vfork,
-/// because fork copies the page tables: 5 ms more in a process that holds 200 MB.
+/// Blocks all signals, so that no handler runs in the child before exec. Uses vfork because fork
+/// copies the page tables: 5 ms more in a process of 200 MB.
 pid_t fork_quietly(const Prepared& child) {
   sigset_t all, before;
   ::sigfillset(&all);
@@ -297,7 +296,7 @@ Result<Child> spawn_child(const ProcessSpec& spec, int in, int out, int err) {
 bool has_ended(const Child& child) {
   siginfo_t facts{};
   const int options = WEXITED | WNOHANG | WNOWAIT;
-  // ECHILD: someone else reaped it (SIGCHLD ignored); it is gone in any case.
+  // ECHILD: it was reaped by others (SIGCHLD ignored), so it has ended.
   if (::waitid(P_PID, static_cast<id_t>(child.pid), &facts, options) == -1) return errno == ECHILD;
   return facts.si_pid == child.pid;
 }
@@ -318,12 +317,12 @@ bool wait_until_ended(const Child& child, Deadline deadline) {
 
 ProcessOutcome kill_and_reap(const Child& child) {
   ProcessOutcome outcome;
-  ::kill(-child.pid, SIGKILL);  // ESRCH or EPERM: nothing left that we could end
+  ::kill(-child.pid, SIGKILL);  // ESRCH or EPERM: nothing left to end
   if (!wait_until_ended(child, deadline_after(k_reap_patience))) return outcome;
   int status = 0;
   rusage usage{};
   const pid_t reaped = ::wait4(child.pid, &status, WNOHANG, &usage);
-  outcome.reaped_elsewhere = reaped == -1 && errno == ECHILD;
+  outcome.reaped_by_others = reaped == -1 && errno == ECHILD;
   if (reaped != child.pid) return outcome;
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);

@@ -19,17 +19,17 @@ struct Child {
   UniqueFd pidfd;  ///< readable once the child ended; invalid on a kernel without pidfd_open
 };
 
-/// Forks and execs with the three descriptors as stdio. Returns after the exec took place, so its
-/// failure is an Error: not_found, usage (no argv), invalid (NUL, closed keep_fd), io, environment
-/// (SIGCHLD is ignored).
+/// Forks and execs with the three descriptors as stdio. Returns after the exec, so that its failure
+/// is an Error: not_found, usage (no argv), invalid (NUL, closed keep_fd), io, environment (SIGCHLD
+/// is ignored).
 Result<Child> spawn_child(const ProcessSpec& spec, int in, int out, int err);
 
 /// True once the child ended (it stays a zombie, so its pid and group id cannot be reused).
 bool has_ended(const Child& child);
 bool wait_until_ended(const Child& child, Deadline deadline);
 
-/// SIGKILL to the group, wait (at most k_reap_patience), reap. When even that does not end the
-/// child (stuck in a driver), neither exit_code nor signal is set.
+/// SIGKILL to the group, wait (at most k_reap_patience), reap. If the child does not end (stuck in
+/// a driver), neither exit_code nor signal is set.
 ProcessOutcome kill_and_reap(const Child& child);
 constexpr std::chrono::seconds k_reap_patience{5};
 

@@ -66,7 +66,7 @@ void HeadTail::add(std::string_view bytes) {
   const std::size_t to_head = std::min(bytes.size(), head_share - m_head.size());
   m_head += bytes.substr(0, to_head);
   bytes.remove_prefix(to_head);
-  if (bytes.size() > tail_share) {  // of a long piece only its end can stay
+  if (bytes.size() > tail_share) {  // only the end of a long piece can stay
     m_cut_bytes += bytes.size() - tail_share;
     bytes.remove_prefix(bytes.size() - tail_share);
   }

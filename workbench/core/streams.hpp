@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Inside core only: pipes to children, reading and writing them without surprises (SIGPIPE, EINTR,
-// blocking), and the capped capture of what they print.
+// Inside core only: pipes to children, reads and writes that handle SIGPIPE, EINTR and blocking,
+// and the capped capture of a child's output.
 #pragma once
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace wb::detail {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// Far enough for "none", near enough to subtract from.
+/// Capped at ten years, so that "no deadline" still allows subtraction.
 inline Deadline deadline_after(std::chrono::milliseconds delay) {
   constexpr std::chrono::hours k_ten_years{87'600};
   const auto now = std::chrono::steady_clock::now();
@@ -29,13 +29,14 @@ inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What poll() takes: milliseconds left, rounded up, never negative.
+/// The timeout for poll(): milliseconds left, rounded up, never negative.
 int poll_timeout_ms(Deadline deadline);
 
 struct Pipe {
   UniqueFd read_end, write_end;
 };
-/// Close-on-exec, both ends numbered 3 or above. Our own end can be made non-blocking.
+/// Both ends are close-on-exec and numbered 3 or above. The caller may make its own end
+/// non-blocking.
 Result<Pipe> make_pipe();
 Result<UniqueFd> open_dev_null(int flags);
 void set_nonblocking(int fd);
@@ -59,10 +60,10 @@ ReadState read_some(int fd, Take take) {
 }
 
 /// write(2) that reports a closed reader as EPIPE and never as SIGPIPE, whatever the program does
-/// with that signal: it is blocked for this thread and a new one is taken back.
+/// with that signal: the signal is blocked for this thread and a new one is consumed.
 ssize_t write_without_sigpipe(int fd, std::string_view bytes);
 
-/// Keeps the first and the last half of a stream and counts what fell out between.
+/// Keeps the first and the last half of a stream and counts the bytes dropped between.
 class HeadTail {
  public:
   explicit HeadTail(std::size_t max_bytes) : m_max_bytes(max_bytes) {}
@@ -72,7 +73,7 @@ class HeadTail {
  private:
   std::size_t m_max_bytes;
   std::size_t m_cut_bytes = 0;
-  std::string m_head, m_tail;  // m_tail holds up to twice its share, to trim seldom
+  std::string m_head, m_tail;  // m_tail may hold twice its share before it is trimmed
 };
 
 }  // namespace wb::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A folder that a verb fills for its user. Half of it would look like the whole, and keep the next
-// try from that name.
+// Removes an unfinished output folder. A half-filled folder would look complete and block the next
+// attempt under that name.
 #pragma once
 
 #include <system_error>
@@ -10,9 +10,9 @@
 
 namespace wb {
 
-/// Made before the folder is. Unless keep() is called, what was not there before goes away again at
-/// the end: the folder with its content, and the folders above it as long as they are empty. A
-/// folder that was there and empty is emptied; one that had something in it stays as it is.
+/// Construct it before the folder is made. Unless keep() is called, the destructor removes what did
+/// not exist before: the folder with its content, and the folders above it while they are empty. A
+/// folder that existed and was empty is emptied; one with content stays as it is.
 class UnfinishedFolder {
  public:
   explicit UnfinishedFolder(fs::path folder);
@@ -21,12 +21,13 @@ class UnfinishedFolder {
   ~UnfinishedFolder();
 
   void keep() { m_is_whole = true; }
-  /// Others may put things into the folder meanwhile: it goes away only when it is empty.
+  /// For a folder that others may fill meanwhile: it is removed only when it is empty.
   void leave_content() { m_takes_content = false; }
 
  private:
   fs::path m_folder;
-  std::vector<fs::path> m_missing;  ///< the folder and those above it, the innermost first
+  /// The folder and its parents that did not exist, innermost first.
+  std::vector<fs::path> m_missing;
   bool m_takes_content, m_is_whole = false;
 };
 

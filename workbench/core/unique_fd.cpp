@@ -14,8 +14,8 @@
 namespace wb {
 namespace {
 
-/// One bit for each descriptor that a UniqueFd owns. No lock guards them, because a child of fork()
-/// reads them, in which nobody would release it.
+/// One bit for each descriptor owned by a UniqueFd. Not guarded by a lock, because children of
+/// fork() read them, where a held lock would never be released.
 constexpr std::size_t k_word_bits = 64, k_noted_descriptors = 1u << 16;
 constinit std::array<std::atomic<std::uint64_t>, k_noted_descriptors / k_word_bits> owned_words{};
 
@@ -49,7 +49,7 @@ int UniqueFd::release() {
 
 void UniqueFd::reset(int fd) {
   if (m_fd >= 0 && m_fd != fd) {
-    note_owned(m_fd, false);  // first: once it is closed, another thread may get its number
+    note_owned(m_fd, false);  // first: after the close another thread may get this number
     ::close(m_fd);
   }
   m_fd = fd;

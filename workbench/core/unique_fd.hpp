@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// File descriptors that are owned, and what becomes of them in a child of fork().
+// Owned file descriptors, and how children of fork() close them.
 #pragma once
 
 #include <utility>
@@ -27,9 +27,9 @@ class UniqueFd {
   int m_fd = -1;
 };
 
-/// From now on a child of fork() closes what the UniqueFds of its parent own: it would share their
-/// locks and hold their pipes open for as long as it lives. For programs that others fork (Python).
-/// Call it once. Errors: io.
+/// From now on a child of fork() closes the parent's UniqueFds; it would otherwise share their
+/// locks and hold their pipes open. For programs that fork themselves (Python). Call it once.
+/// Errors: io.
 Result<void> close_in_forked_children();
 
 }  // namespace wb

@@ -20,9 +20,9 @@
 namespace wb {
 namespace {
 
-/// How soon a stop is seen by whoever waits for a reader.
+/// How soon a stop is noticed while waiting for a reader.
 constexpr std::chrono::milliseconds k_stop_interval{50};
-constexpr int k_most_links = 40;  // as many as the system follows
+constexpr int k_most_links = 40;  // the system's own limit
 
 bool is_stopped(const std::atomic<bool>* stop) {
   return stop != nullptr && stop->load();
@@ -39,7 +39,7 @@ Error stopped_error(const fs::path& name) {
                "a stop was requested while its reader was waited for", ""};
 }
 
-/// The number of the open descriptor of ours that this name stands for.
+/// The number of our open descriptor that this name denotes.
 std::optional<int> descriptor_named(const fs::path& path) {
   std::error_code fault;
   const fs::path folder = fs::canonical(detail::folder_of(path), fault);
@@ -55,8 +55,8 @@ std::optional<int> descriptor_named(const fs::path& path) {
   return is_ours && is_number ? std::optional(number) : std::nullopt;
 }
 
-/// Where a name leads when all links are followed: a path, or a descriptor of ours. That is not
-/// opened anew: a file would be cut, or its beginning overwritten.
+/// The target of a name after following all links: a path, or a descriptor of ours, which must not
+/// be opened again, since that would truncate or overwrite the file.
 struct Target {
   fs::path path;
   std::optional<int> descriptor;
@@ -69,8 +69,8 @@ Result<Target> target_of(const fs::path& named) {
     if (const auto descriptor = descriptor_named(path)) return Target{named, descriptor};
     std::error_code fault;
     const fs::path next = fs::read_symlink(path, fault);
-    if (fault) return Target{path, std::nullopt};  // no link: whoever opens it sees what it is
-    // The system follows no link that a stranger has laid in a folder of everybody, nor do we.
+    if (fault) return Target{path, std::nullopt};  // no link: opening it shows what it is
+    // Like the system, follow no link of another user in a world-writable folder.
     struct stat followed {};
     if (::stat(path.c_str(), &followed) != 0 && errno != ENOENT) return write_error(named, errno);
     path = detail::folder_of(path) / next;
@@ -86,7 +86,7 @@ Result<void> write_to_descriptor(int fd, const fs::path& name, std::string_view 
     return Error{ErrorCode::usage, "write to", name.string(),
                  fmt::format("descriptor {} is not open", fd), "open it, or name a file"};
   }
-  // All of ours are closed on exec, and none that the program was given is.
+  // Our own descriptors are close-on-exec, those given to the program are not.
   if (fd > 2 && (flags & FD_CLOEXEC) != 0 && S_ISREG(facts.st_mode)) {
     return Error{ErrorCode::usage, "write to", name.string(),
                  fmt::format("descriptor {} is a file that this program opened for itself", fd),
@@ -96,8 +96,7 @@ Result<void> write_to_descriptor(int fd, const fs::path& name, std::string_view 
   return {};
 }
 
-/// A pipe that nobody reads yet cannot be opened without waiting, and a wait inside open() would
-/// not see the stop.
+/// Opening a pipe without a reader would block, and a blocking open() cannot see the stop.
 Result<UniqueFd> open_for_writing(const fs::path& path, bool is_pipe,
                                   const std::atomic<bool>* stop) {
   while (true) {
@@ -116,7 +115,7 @@ Result<void> write_through(const fs::path& path, std::string_view bytes, bool is
   return {};
 }
 
-/// A file that a container was given by itself: nothing can take its place.
+/// True for a file that is itself a mount point, as in containers, which cannot be replaced.
 bool is_mounted_by_itself(const fs::path& path) {
   constexpr std::uint64_t k_mount_root = 0x2000;  // STATX_ATTR_MOUNT_ROOT, of Linux 5.8
   struct statx facts {};
@@ -126,7 +125,7 @@ bool is_mounted_by_itself(const fs::path& path) {
 
 Result<void> replace_or_overwrite(FileSystem& files, const fs::path& path, std::string_view bytes,
                                   Durability durability, const struct stat& facts) {
-  // A folder's permissions would let a file be replaced that its own forbid to write.
+  // Folder permissions might allow replacing a file that itself forbids writing.
   if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return write_error(path, errno);
   const bool keeps_owner = ::geteuid() == 0 || facts.st_uid == ::geteuid();
   Result<void> replaced;

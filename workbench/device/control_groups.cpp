@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// In mountinfo blanks of paths stand as \040 and the like.
+/// mountinfo escapes blanks in paths as \x01040.
 std::string unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -32,8 +32,8 @@ bool has_part(std::string_view list, std::string_view wanted) {
   return std::find(parts.begin(), parts.end(), wanted) != parts.end();
 }
 
-/// Where this process is in the hierarchy of version 2, where `controller` is empty, or in that of
-/// version 1 that has the controller; by the lines "4:cpu,cpuacct:/a/b" and "0::/a/b". Empty where
+/// This process's path in the version 2 hierarchy (empty `controller`), or in the version 1
+/// hierarchy of the controller, from lines such as "4:cpu,cpuacct:/a/b" and "0::/a/b". Empty when
 /// it is in none.
 std::string path_of(std::string_view groups, std::string_view controller) {
   for (const std::string_view line : ascii::parts(groups, '\n')) {
@@ -52,7 +52,7 @@ void add(std::vector<ControlGroup>& groups, const fs::path& root, std::string_vi
          std::string_view mounted, std::string_view path, bool is_v2) {
   if (path.empty()) return;
   const fs::path top = root / fs::path(unescaped(mount_point)).relative_path();
-  // A container may see only its own part of the hierarchy, or hear a path from outside of that.
+  // A container may see only a part of the hierarchy, or get a path outside that part.
   std::string below = fs::path(path).lexically_relative(unescaped(mounted)).string();
   if (below.starts_with("..") || below == ".") below.clear();
   for (fs::path folder = below;; folder = folder.parent_path()) {
@@ -74,7 +74,7 @@ std::vector<ControlGroup> control_groups(std::string_view controller, const fs::
   const std::string v1 = path_of(lines, controller), v2 = path_of(lines, {});
   const std::string mounts = file_content(root / "proc/self/mountinfo");
   for (const std::string_view line : ascii::parts(mounts, '\n')) {
-    // id, parent, device, what is mounted, where, options …, "-", type, source, its own options
+    // id, parent, device, root, mount point, options …, "-", type, source, super options
     const auto words = ascii::words(line);
     const auto dash = std::find(words.begin(), words.end(), "-");
     if (words.size() < 6 || words.end() - dash < 4) continue;
@@ -104,7 +104,7 @@ std::optional<std::uint64_t> memory_limit(const fs::path& root) {
     const std::string text =
         file_content(group.folder / (group.is_v2 ? "memory.max" : "memory.limit_in_bytes"));
     const auto words = ascii::words(text);
-    // "max" is none; version 1 says so by a number that no memory has.
+    // "max" means no limit; version 1 uses a number larger than any memory.
     const auto bytes = words.empty() ? std::nullopt : ascii::number<std::uint64_t>(words.front());
     if (bytes && (!least || *bytes < *least)) least = *bytes;
   }

@@ -32,7 +32,7 @@ std::optional<int> cpu_number(std::string_view text) {
   return whole && cpu >= 0 && cpu <= k_max_cpu ? std::optional(cpu) : std::nullopt;
 }
 
-/// The first line without blanks around it; empty when the file cannot be read.
+/// The first line, trimmed; empty when the file cannot be read.
 std::string first_line(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -73,14 +73,14 @@ fs::path cpu_folder(const fs::path& root, int cpu) {
   return root / "sys/devices/system/cpu" / fmt::format("cpu{}", cpu);
 }
 
-/// Cores, not hardware threads: CPUs with the same package and core number count once.
+/// Cores, not hardware threads: CPUs with equal package and core numbers count once.
 std::int64_t count_cores(const fs::path& root, const std::vector<int>& allowed) {
   std::set<std::string> cores;
   for (const int cpu : allowed) {
     const fs::path topology = cpu_folder(root, cpu) / "topology";
     const std::string core = first_line(topology / "core_id");
     const std::string package = first_line(topology / "physical_package_id");
-    // Without a topology each CPU is its own core.
+    // Without a topology each CPU counts as a core.
     cores.insert(core.empty() ? fmt::format("cpu {}", cpu) : package + ":" + core);
   }
   return static_cast<std::int64_t>(cores.size());
@@ -107,7 +107,7 @@ void read_caches(const fs::path& root, const std::vector<int>& allowed, Device& 
   }
 }
 
-/// The psABI level of the running CPU, or what uname calls the machine.
+/// The psABI level of the running CPU, or uname's machine name.
 std::string architecture() {
 #if defined(__x86_64__)
   const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
@@ -126,7 +126,7 @@ std::string architecture() {
 }  // namespace
 
 std::vector<int> allowed_cpus() {
-  // The kernel refuses sets smaller than its own: grow until it is content.
+  // The kernel refuses sets smaller than its own, so grow until it accepts.
   for (int capacity = 1024; capacity <= 1 << 20; capacity *= 2) {
     cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(capacity));
     if (set == nullptr) break;

@@ -21,7 +21,7 @@ std::string_view first_word(std::string_view text) {
 }
 
 std::optional<double> quota_of(const std::string& quota, const std::string& period) {
-  const auto most = ascii::number<std::int64_t>(first_word(quota));  // "max" and -1: none
+  const auto most = ascii::number<std::int64_t>(first_word(quota));  // "max" and -1 mean no quota
   const auto of = ascii::number<std::int64_t>(first_word(period));
   if (!most || !of || *most <= 0 || *of <= 0) return std::nullopt;
   return static_cast<double>(*most) / static_cast<double>(*of);

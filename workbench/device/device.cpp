@@ -8,7 +8,7 @@
 namespace wb::device {
 namespace {
 
-/// The facts of a device with their JSON keys, in one place for both directions.
+/// The facts of a device with their JSON keys, used in both directions.
 struct FactField {
   const char* key;
   std::optional<DeviceFact> Device::*member;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Facts about the device that a session runs on, each with where it came from, and the table of
-// GPUs with their dense peaks. Who calls: worker (detect), measure (refusal), analyze.
+// Facts about the device of a session, each with its source, and the table of GPUs with their dense
+// peaks. Used by worker (detect), measure (refusal), analyze.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace wb::device {
 
-/// A number and where it came from ("datasheet", "calibrated at open", "sysfs").
+/// A number and its source ("datasheet", "calibrated at open", "sysfs").
 struct DeviceFact {
   double value = 0;
   std::string source;
 };
 
 /// Peaks are dense (no sparsity). Absent facts are unknown, never guessed. The f32 peak of a GPU is
-/// that of its vector units: a kernel that splits f32 into tensor-core products may exceed it.
+/// that of its vector units; a kernel that splits f32 into tensor-core products may exceed it.
 struct Device {
   std::string backend;       ///< "cpu", "cuda" or "hip"
   std::string id;            ///< stable: GPU UUID, or "cpu:<model>:<cpu set>"
@@ -32,8 +32,8 @@ struct Device {
   std::int64_t units = 0;    ///< SMs, or CPU cores in the set
   std::optional<DeviceFact> f32_flops_per_s, f16_flops_per_s, bf16_flops_per_s;
   std::optional<DeviceFact> memory_bytes_per_s;
-  /// CPU: l1 (data) and l2 of one core, l3 all instances that the set reaches. GPU: l2 of the whole
-  /// device, l3 where it has one, the most shared memory of one unit.
+  /// CPU: l1 (data) and l2 of one core, l3 of all instances that the set reaches. GPU: l2 of the
+  /// whole device, l3 if it has one, the largest shared memory of one unit.
   std::optional<DeviceFact> l1_bytes, l2_bytes, l3_bytes, shared_bytes_per_unit;
   std::optional<DeviceFact> memory_bytes;
 };
@@ -43,23 +43,23 @@ std::optional<DeviceFact> peak_flops_per_s(const Device& device, Dtype dtype);
 Json to_json(const Device& device);
 Result<Device> device_from_json(const Json& json);
 
-/// The host's CPU as a device: name, cores of the allowed CPU set, caches from sysfs. No peaks:
-/// the worker calibrates them. What cannot be read stays unknown.
+/// The host's CPU as a device: name, cores of the allowed CPU set, caches from sysfs. Without
+/// peaks, which the worker calibrates. What cannot be read stays unknown.
 Device detect_cpu();
 
-/// The same from the files below `root` (its proc/ and sys/) for the CPUs in `allowed`; for tests.
+/// Reads proc/ and sys/ below `root`, for the CPUs in `allowed`; for tests.
 Device detect_cpu_in(const std::filesystem::path& root, const std::vector<int>& allowed);
 
-/// The CPUs this process may run on (sched_getaffinity), ascending.
+/// The CPUs that this process may run on (sched_getaffinity), ascending.
 std::vector<int> allowed_cpus();
 
 /// "0-3,8" for {0,1,2,3,8}: the form of taskset and cgroups.
 std::string cpu_set_text(const std::vector<int>& cpus);
-/// The reverse: ascending, each once. Errors: parse (no list of CPUs below 4096).
+/// The inverse: ascending and unique. Errors: parse (no list of CPUs below 4096).
 Result<std::vector<int>> parse_cpu_set(std::string_view text);
 
-/// The built-in GPU table, matched by whole words of the driver's name in any case ("A100" and
-/// "80GB"). No entry for what is only similar: MIG slices, laptop parts, "GH200", "L40S". Each fact
+/// Looks up the built-in GPU table by whole words of the driver's name in any case ("A100" and
+/// "80GB"). Similar devices have no entry: MIG slices, laptop parts, "GH200", "L40S". Each fact
 /// names its datasheet.
 std::optional<Device> known_gpu(std::string_view name);
 std::vector<Device> known_gpus();

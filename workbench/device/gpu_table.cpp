@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// GPUs that the documents name, with their makers' figures. Makers print tensor rates with 2:4
-// sparsity; the figures here are dense, half of those. A device that runs is asked for its own
-// facts; this table gives what no driver tells: peaks and bandwidth.
+// GPUs with their makers' figures. Makers print tensor rates with 2:4 sparsity; these are dense,
+// half of those. A running device reports its own facts; this table adds peaks and bandwidth, which
+// no driver reports.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -18,7 +18,7 @@ constexpr double k_mib = 1024.0 * 1024.0;
 constexpr double k_kib = 1024.0;
 
 struct GpuRow {
-  std::array<std::string_view, 2> marks;  ///< all occur in the driver's name, in any case
+  std::array<std::string_view, 2> marks;  ///< all must occur in the driver's name, in any case
   std::string_view name;
   std::string_view backend;
   std::string_view architecture;
@@ -29,7 +29,7 @@ struct GpuRow {
   double memory_gb;  ///< 10^9 bytes, as sold
   double l2_mib;
   double l3_mib;      ///< 0: none
-  double shared_kib;  ///< the most one SM (CU) gives to shared memory
+  double shared_kib;  ///< the largest shared memory of one SM (CU)
   std::string_view datasheet;
   std::string_view cache_source;
 };
@@ -58,35 +58,178 @@ constexpr std::string_view k_rtx_4000 =
 constexpr std::string_view k_l4 = "NVIDIA L4 datasheet, tensor rates halved";
 constexpr std::string_view k_cdna3_guide = "AMD CDNA 3 architecture white paper (L2: 8 x 4 MB)";
 
-// More special rows first: the first row whose marks all occur is taken.
-// clang-format off
+// More specific rows first: the first row whose marks all occur is used.
 constexpr std::array<GpuRow, 12> k_rows{{
     // marks, name, backend, architecture,
     //   units, f32 and half TFLOP/s, GB/s, GB, L2 and L3 MiB, shared KiB, sources
-    {{"A100", "80GB PCIe"}, "NVIDIA A100 80GB PCIe", "cuda", "sm_80",
-     108, 19.5, 312, 1935, 80, 40, 0, 164, k_a100, k_ampere_guide},
-    {{"A100", "80GB"}, "NVIDIA A100-SXM4-80GB", "cuda", "sm_80",
-     108, 19.5, 312, 2039, 80, 40, 0, 164, k_a100, k_ampere_guide},
-    {{"A100", "40GB"}, "NVIDIA A100-SXM4-40GB", "cuda", "sm_80",
-     108, 19.5, 312, 1555, 40, 40, 0, 164, k_a100, k_ampere_guide},
-    {{"H100", "PCIe"}, "NVIDIA H100 PCIe", "cuda", "sm_90",
-     114, 51, 756.5, 2039, 80, 50, 0, 228, k_h100, k_hopper_guide},
-    {{"H100", "NVL"}, "NVIDIA H100 NVL", "cuda", "sm_90",
-     132, 60, 835.5, 3900, 94, 50, 0, 228, k_h100, k_hopper_guide},
-    {{"H100", "HBM3"}, "NVIDIA H100 80GB HBM3", "cuda", "sm_90",
-     132, 67, 989.5, 3350, 80, 50, 0, 228, k_h100, k_hopper_guide},
-    {{"H200", "NVL"}, "NVIDIA H200 NVL", "cuda", "sm_90",
-     132, 60, 835.5, 4800, 141, 50, 0, 228, k_h200, k_hopper_guide},
-    {{"H200", ""}, "NVIDIA H200", "cuda", "sm_90",
-     132, 67, 989.5, 4800, 141, 50, 0, 228, k_h200, k_hopper_guide},
-    {{"B200", ""}, "NVIDIA B200", "cuda", "sm_100",
-     148, 80, 2250, 8000, 180, 126, 0, 228, k_b200, k_blackwell_guide},
-    {{"MI300X", ""}, "AMD Instinct MI300X", "hip", "gfx942",
-     304, 163.4, 1307.4, 5300, 192, 32, 256, 64, k_mi300x, k_cdna3_guide},
-    {{"RTX 4000 Ada", ""}, "NVIDIA RTX 4000 Ada Generation", "cuda", "sm_89",
-     48, 26.7, 106.8, 360, 20, 48, 0, 100, k_rtx_4000, k_ada_guide},
-    {{"L4", ""}, "NVIDIA L4", "cuda", "sm_89",
-     58, 30.3, 121, 300, 24, 48, 0, 100, k_l4, k_ada_guide},
+    {{"A100", "80GB PCIe"},
+     "NVIDIA A100 80GB PCIe",
+     "cuda",
+     "sm_80",
+     108,
+     19.5,
+     312,
+     1935,
+     80,
+     40,
+     0,
+     164,
+     k_a100,
+     k_ampere_guide},
+    {{"A100", "80GB"},
+     "NVIDIA A100-SXM4-80GB",
+     "cuda",
+     "sm_80",
+     108,
+     19.5,
+     312,
+     2039,
+     80,
+     40,
+     0,
+     164,
+     k_a100,
+     k_ampere_guide},
+    {{"A100", "40GB"},
+     "NVIDIA A100-SXM4-40GB",
+     "cuda",
+     "sm_80",
+     108,
+     19.5,
+     312,
+     1555,
+     40,
+     40,
+     0,
+     164,
+     k_a100,
+     k_ampere_guide},
+    {{"H100", "PCIe"},
+     "NVIDIA H100 PCIe",
+     "cuda",
+     "sm_90",
+     114,
+     51,
+     756.5,
+     2039,
+     80,
+     50,
+     0,
+     228,
+     k_h100,
+     k_hopper_guide},
+    {{"H100", "NVL"},
+     "NVIDIA H100 NVL",
+     "cuda",
+     "sm_90",
+     132,
+     60,
+     835.5,
+     3900,
+     94,
+     50,
+     0,
+     228,
+     k_h100,
+     k_hopper_guide},
+    {{"H100", "HBM3"},
+     "NVIDIA H100 80GB HBM3",
+     "cuda",
+     "sm_90",
+     132,
+     67,
+     989.5,
+     3350,
+     80,
+     50,
+     0,
+     228,
+     k_h100,
+     k_hopper_guide},
+    {{"H200", "NVL"},
+     "NVIDIA H200 NVL",
+     "cuda",
+     "sm_90",
+     132,
+     60,
+     835.5,
+     4800,
+     141,
+     50,
+     0,
+     228,
+     k_h200,
+     k_hopper_guide},
+    {{"H200", ""},
+     "NVIDIA H200",
+     "cuda",
+     "sm_90",
+     132,
+     67,
+     989.5,
+     4800,
+     141,
+     50,
+     0,
+     228,
+     k_h200,
+     k_hopper_guide},
+    {{"B200", ""},
+     "NVIDIA B200",
+     "cuda",
+     "sm_100",
+     148,
+     80,
+     2250,
+     8000,
+     180,
+     126,
+     0,
+     228,
+     k_b200,
+     k_blackwell_guide},
+    {{"MI300X", ""},
+     "AMD Instinct MI300X",
+     "hip",
+     "gfx942",
+     304,
+     163.4,
+     1307.4,
+     5300,
+     192,
+     32,
+     256,
+     64,
+     k_mi300x,
+     k_cdna3_guide},
+    {{"RTX 4000 Ada", ""},
+     "NVIDIA RTX 4000 Ada Generation",
+     "cuda",
+     "sm_89",
+     48,
+     26.7,
+     106.8,
+     360,
+     20,
+     48,
+     0,
+     100,
+     k_rtx_4000,
+     k_ada_guide},
+    {{"L4", ""},
+     "NVIDIA L4",
+     "cuda",
+     "sm_89",
+     58,
+     30.3,
+     121,
+     300,
+     24,
+     48,
+     0,
+     100,
+     k_l4,
+     k_ada_guide},
 }};
 // clang-format on
 
@@ -95,7 +238,8 @@ bool same_in_any_case(std::string_view a, std::string_view b) {
                     [](char x, char y) { return ascii::lower(x) == ascii::lower(y); });
 }
 
-/// `mark` as whole words: "NVIDIA L4" is not in "NVIDIA L40S", nor "H200" in "GH200".
+/// True when `mark` occurs as whole words: "NVIDIA L4" is not in "NVIDIA L40S", nor "H200" in
+/// "GH200".
 bool has_mark(std::string_view text, std::string_view mark) {
   const auto is_word = ascii::is_alnum;
   if (mark.empty()) return true;
@@ -131,7 +275,7 @@ Device device_of(const GpuRow& row) {
 }  // namespace
 
 std::optional<Device> known_gpu(std::string_view name) {
-  // A slice of a device, or its mobile cousin, has other peaks than the device.
+  // A slice of a device, or its mobile version, has other peaks than the device.
   if (has_mark(name, "MIG") || has_mark(name, "Laptop")) return std::nullopt;
   for (const GpuRow& row : k_rows) {
     if (has_mark(name, row.marks[0]) && has_mark(name, row.marks[1])) return device_of(row);

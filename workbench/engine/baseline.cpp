@@ -68,16 +68,16 @@ ErrorCode code_of(Invalidity invalidity) {
   return ErrorCode::internal;
 }
 
-/// A rival that this machine cannot run leaves a session that nobody meant, where it was asked for
-/// by name: hours later its report would lack the figure that it was made for.
+/// An explicitly requested rival that cannot run is an error, since the session's report would lack
+/// the requested figure hours later.
 Error missing_rival(const std::string& name, std::string cause) {
   return Error{ErrorCode::environment, "measure the rival", name, std::move(cause),
                "nothing is held against it: mend the machine (`sdpa-wb doctor`), then `sdpa-wb "
                "resume`; or open a session without that rival"};
 }
 
-/// A rival that fails or takes no problem is left out, and one that refuses a problem there; their
-/// events say why. So is one of the default rivals that this machine cannot run.
+/// Leaves out rivals that fail or support no problem, and problems that a rival refuses; their
+/// events say why. Default rivals that this machine cannot run are left out too.
 Result<std::vector<Subject>> prepare_rivals(Context& context) {
   std::vector<Variant> variants;
   for (const std::string& name : context.settings.rivals) {
@@ -103,11 +103,12 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
       }
       continue;
     }
-    rival->label = variant.manifest.name;  // a rival goes by its plain name
-    // The process that was judged is timed nowhere, so a profiler may look into it afterwards.
+    rival->label = variant.manifest.name;  // a rival uses its plain name
+    // The judged process is not timed, so a profiler may inspect it afterwards.
     SubjectProcesses judged(context);
-    WB_TRY_ASSIGN(const auto judgements, judge_subject(context, *rival, problems, Proof::whole,
-                                                       &judged, Refusal::excludes));
+    WB_TRY_ASSIGN(
+        const auto judgements,
+        judge_subject(context, *rival, problems, VerdictExtent::whole, &judged, Refusal::excludes));
     const auto takes_it = [](const Judgement& judgement) { return judgement.supported; };
     const auto failure = first_failure(judgements);
     if (is_asked_for && failure && failure->invalidity == Invalidity::environment) {
@@ -130,8 +131,8 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
   return rivals;
 }
 
-/// The rows of open's result: the start and each rival on each problem and plan. What has no figure
-/// is null, and the message says why.
+/// The rows of open's result: start and rivals on each problem and plan. A missing figure is null,
+/// and the message says why.
 Json baseline_rows(const TimingRequest& request, const TimingResult& result) {
   Json rows = Json::array();
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
@@ -181,8 +182,8 @@ Result<Subject> prepare_start(Context& context) {
     }
   }
   WB_TRY_ASSIGN(const auto judgements,
-                judge_subject(context, *start, problems, Proof::whole, nullptr, Refusal::fails,
-                              drawn_runs(context, *start, context.settings.suite)));
+                judge_subject(context, *start, problems, VerdictExtent::whole, nullptr,
+                              Refusal::fails, drawn_runs(context, *start, context.settings.suite)));
   WB_TRY(context.check_stop());
   if (auto failure = first_failure(judgements)) {
     return baseline_error(code_of(*failure->invalidity), name,

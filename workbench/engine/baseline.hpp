@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a session begins, or goes on from: its start and rivals, judged and timed.
+// The baseline: start and rivals of a session, judged and timed, or restored from its log.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace wb::engine {
 
 struct Context;
 
-/// Iteration 0 (or a repeat after an abandoned one): floors, start, rivals. Fills the context's
-/// incumbent, rivals and floors.
+/// Runs iteration 0 (or its repeat after an abandoned one): noise floors, start, rivals. Fills the
+/// context's incumbent, rivals and floors.
 Result<Json> run_baseline(Context& context, std::int64_t number);
-/// Fills incumbent, rivals and floors from a log whose baseline closed.
+/// Fills incumbent, rivals and floors from a log with a closed baseline.
 Result<void> restore_context(Context& context);
 
 }  // namespace wb::engine

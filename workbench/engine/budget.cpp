@@ -76,7 +76,7 @@ StopDecision stop_decision(const session::SessionView& view, const Budget& budge
     ++evaluations;
     without_win = outcome == "win" ? 0 : without_win + 1;
     const std::string failure = outcome == "invalid" ? closed_word(iteration, "invalidity") : "";
-    // A fault of the machine is never held against the variants.
+    // A fault of the machine never counts against the variants.
     if (failure == "environment") continue;
     equal_failures = failure.empty() ? 0 : (failure == last_failure ? equal_failures + 1 : 1);
     last_failure = failure;

@@ -205,7 +205,7 @@ Result<Subject> subject_from_arguments(Context& context, const Json& args, const
   Outcome<Subject> subject = wanted_target
                                  ? build_only(context, variant, configuration, *wanted_target)
                                  : build_subject(context, variant, configuration);
-  if (context.session) {  // without one nothing is kept
+  if (context.session) {  // without a session nothing is stored
     WB_TRY(log_built(context, variant, configuration, subject));
     if (subject) WB_TRY(record_build_findings(context, *subject));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One call of a verb as its body sees it, and the verbs as an engine runs them. The module verbs
-// makes the table; the engine knows no verb but the one that closes a session.
+// One call of a verb as its body sees it, and the table of verbs that an engine runs. The module
+// verbs makes the table; the engine itself knows only the verb that closes a session.
 #pragma once
 
 #include <functional>
@@ -21,25 +21,25 @@ class Engine;
 struct Call {
   Engine& engine;  ///< for bodies that call other verbs
   Context& context;
-  const Services& services;  ///< the context's: bodies that want no more of it need no context.hpp
+  const Services& services;  ///< the context's; for bodies that need no context.hpp
   const Json& args;          ///< checked by check_arguments()
-  const fs::path& folder;    ///< of the session that was named; empty: none was
+  const fs::path& folder;    ///< folder of the named session; empty without one
   bool in_playbook = false;
 };
 
-/// Answers one call. Where the spec says that the verb writes, the context holds the session.
+/// Answers one call. If the spec says that the verb writes, the context holds the session.
 using Body = std::function<Result<Json>(const Call&)>;
 
 struct RunnableVerb {
-  const VerbSpec* spec;  ///< outlives every engine
-  Body body;             ///< empty: a higher floor has it (Engine::register_body)
+  const VerbSpec* spec;  ///< must outlive every engine
+  Body body;             ///< empty: a higher module registers it (Engine::register_body)
 };
 using VerbTable = std::vector<RunnableVerb>;
 
-/// The session that a verb reads: the one that is held, else the one that was named; valid until
-/// the next call. Errors: usage (neither), those of Session::open_reader.
+/// The session that a verb reads: the held one, else the named one; valid until the next call.
+/// Errors: usage (neither), those of Session::open_reader.
 Result<const session::Session*> session_to_read(const Call& call);
-/// The folder of it. Errors: usage (neither).
+/// The folder of that session. Errors: usage (neither).
 Result<fs::path> folder_to_read(const Call& call);
 
 }  // namespace wb::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stages 5 and 6 of an iteration: the candidate in turns with the incumbent and, to confirm it, the
-// rivals, and what the comparisons come to.
+// Stages 5 and 6 of an iteration: turns of candidate and incumbent and, at confirmation, the
+// rivals; then the comparisons.
 #include <cmath>
 
 #include "engine/comparing.hpp"
@@ -36,7 +36,7 @@ std::vector<Problem> held_out_problems(const Context& context, const Run& run) {
   return problems;
 }
 
-/// What the comparisons say: the total that decides, why it would be refused, a row a problem.
+/// Reads the comparisons: the deciding total, the reason for a refusal, one row per problem.
 Result<void> record_comparisons(Context& context, Run& run, const TimingRequest& request,
                                 const TimingResult& result, const OtherRegime* other) {
   WB_TRY_ASSIGN(const auto suite_scores, log_comparisons(context, request, result, 1, other));
@@ -47,7 +47,7 @@ Result<void> record_comparisons(Context& context, Run& run, const TimingRequest&
     run.refusal = refusal(objective, suite.total, suite.scores).value_or("");
     run.problem_rows = Json::array();
     for (const ProblemScore& part : suite.scores) {
-      // Held-out shapes are not told to playbooks and agents; the log has them.
+      // Hidden from playbooks and agents; the log has them.
       if (part.problem.held_out || !part.comparison) continue;
       run.problem_rows.push_back({{"problem", label(part.problem.problem)},
                                   {"outcome", to_string(part.comparison->outcome)},
@@ -59,8 +59,8 @@ Result<void> record_comparisons(Context& context, Run& run, const TimingRequest&
   return {};
 }
 
-/// The candidate's own failure while it was timed, if any. A fault of the machine counts only under
-/// the objective's plan and regime: beside it, the others' comparisons are ambiguous and say why.
+/// The candidate's own failure during timing, if any. A fault of the machine counts only under the
+/// objective's plan and regime; elsewhere the comparisons are ambiguous and give the reason.
 std::optional<Failure> timing_failure(const TimingRequest& request, const TimingResult& result,
                                       const Objective& objective) {
   for (const auto& problem : result.lanes) {
@@ -116,7 +116,7 @@ Result<void> time_candidate(Context& context, Run& run, const std::string& phase
     if (other) failed = timing_failure(other->request, other->result, objective);
   }
   if (failed) {
-    // It may have printed the shapes that it was shown.
+    // The output may contain shapes of held-out problems.
     if (!held_out.empty()) failed->untrusted_output.clear();
     run.failure = std::move(failed);
     run.total.reset();

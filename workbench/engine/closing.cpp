@@ -48,7 +48,7 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
     return Error{ErrorCode::internal, "close", fmt::format("iteration {}", number),
                  "it is not in the log", ""};
   }
-  // The pages are named by iteration_closed, so they are rendered as if it stood there already.
+  // iteration_closed names the pages' hashes, so they are rendered as if it were already logged.
   IterationView iteration = *found;
   iteration.closed = Fact{0, to_iso8601(context.services.clock.now()), end.closed};
   const std::string base = session::iteration_name(number);
@@ -74,7 +74,7 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
       {"Log-Head", context.session->log().head()}};
   WB_TRY_ASSIGN(std::string oid, context.session->close_iteration(closing));
   WB_TRY(write_session_report(context));
-  WB_TRY(tell_iteration(context, end.closed, end.variant_label));
+  WB_TRY(report_iteration_milestone(context, end.closed, end.variant_label));
   return oid;
 }
 

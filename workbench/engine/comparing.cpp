@@ -23,7 +23,7 @@ using problem::Problem;
 
 namespace {
 
-/// Of problems in a request, by their text.
+/// Index in a request, by problem text.
 using Places = std::map<std::string, std::size_t>;
 
 const NoiseFloor* find_floor(const Context& context, const Problem& problem, PlanKind plan) {
@@ -31,9 +31,9 @@ const NoiseFloor* find_floor(const Context& context, const Problem& problem, Pla
   return found == context.floors.end() ? nullptr : &found->second;
 }
 
-/// What is left to score over the suite. In a phase without held-out problems they take no part. A
-/// problem that the candidate excludes counts as unchanged beside the incumbent; beside a rival
-/// only what both sides were measured on says anything.
+/// The scores that count over the suite. Held-out problems count only in phases that measure them.
+/// A problem that the candidate excludes counts as unchanged beside the incumbent; beside a rival
+/// only problems measured on both sides count.
 std::vector<ProblemScore> that_take_part(std::vector<ProblemScore> scores, bool beside_incumbent) {
   std::erase_if(scores, [&](const ProblemScore& item) {
     return !item.comparison && (item.problem.held_out || !beside_incumbent);
@@ -41,7 +41,8 @@ std::vector<ProblemScore> that_take_part(std::vector<ProblemScore> scores, bool 
   return scores;
 }
 
-/// A rival that does not take every problem that the candidate takes has no figure over the suite.
+/// False for a rival without a figure over the suite, since it lacks problems that the candidate
+/// supports.
 bool covers_suite(const std::vector<ProblemScore>& scores, const Places& places) {
   return std::all_of(scores.begin(), scores.end(), [&](const ProblemScore& part) {
     return part.comparison || part.problem.held_out ||
@@ -108,7 +109,7 @@ Result<std::int64_t> log_comparison(Context& context, const Comparison& comparis
              {"role", where.role},
              {"speedup", figure_or_null(comparison.speedup)},
              {"interval", figure_or_null(comparison.interval.low).is_null() ||
-                                  measure::says_nothing(comparison.interval)
+                                  measure::is_uninformative(comparison.interval)
                               ? Json(nullptr)
                               : to_json(comparison.interval)},
              {"noise_floor_frac", comparison.noise_floor_frac},
@@ -151,7 +152,7 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
         const std::size_t p = found->second;
         const Problem& problem = request.problems[p];
         const auto& lanes = result.lanes[p][k];
-        if (lanes[s].turns.empty() && !lanes[s].failure) continue;  // it does not take the problem
+        if (lanes[s].turns.empty() && !lanes[s].failure) continue;  // the problem is not supported
         part.comparison =
             compare_lanes(context, problem, request.plans[k], lanes[0], request.subjects[0]->label,
                           lanes[s], request.subjects[s]->label);
@@ -193,7 +194,7 @@ Result<std::vector<SuiteScore>> log_comparisons(Context& context, const TimingRe
       total.total.rival = request.subjects[s]->label;
     }
   }
-  // The one that decides is logged last.
+  // The deciding comparison is logged last.
   const auto decides = [&](const SuiteScore& item) {
     return item.subject == 1 && item.plan == context.settings.objective.plan;
   };

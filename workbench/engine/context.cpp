@@ -48,7 +48,7 @@ void Context::report_progress(Progress progress) const {
   if (settings.budget.wall_s) {
     progress.left_s = *settings.budget.wall_s - progress.elapsed_s;
   } else if (settings.budget.evaluations && iteration >= 0) {
-    // The baseline counts as one more; inside an iteration, its stage counts as half done.
+    // The baseline counts as one more; in an iteration, the present stage counts as half done.
     const double parts = static_cast<double>(*settings.budget.evaluations) + 1.0;
     const double share = std::min(1.0, (static_cast<double>(iteration) + 0.5) / parts);
     progress.left_s = progress.elapsed_s * (1.0 - share) / share;
@@ -60,7 +60,7 @@ void Context::let_go() {
   static_cast<HeldSession&>(*this) = HeldSession{};
 }
 
-protocol::HelloArgs Context::wanted_greeting() const {
+protocol::HelloArgs Context::wanted_hello() const {
   protocol::HelloArgs args = services.hello;
   args.gpu = settings.backend == "cuda" ? std::max<std::int64_t>(args.gpu, 0) : -1;
   if (session) {
@@ -74,12 +74,12 @@ protocol::HelloArgs Context::wanted_greeting() const {
 
 Outcome<runner::WorkerClient*> Context::need_worker() {
   if (worker && worker->alive() && worker_fits) return &*worker;
-  const protocol::HelloArgs wanted = wanted_greeting();
-  if (worker && worker->alive() && wanted == greeted_with) {
+  const protocol::HelloArgs wanted = wanted_hello();
+  if (worker && worker->alive() && wanted == hello_args) {
     worker_fits = true;
     return &*worker;
   }
-  if (wanted != greeted_with) device.reset();
+  if (wanted != hello_args) device.reset();
   drop_worker();
   auto transport = services.open_transport();
   if (!transport) {
@@ -92,7 +92,7 @@ Outcome<runner::WorkerClient*> Context::need_worker() {
     return std::move(greeting).error();
   }
   hello = *std::move(greeting);
-  greeted_with = wanted;
+  hello_args = wanted;
   worker_fits = true;
   if (!device) device = hello->device;
   return &*worker;
@@ -118,7 +118,7 @@ void Context::collect_worker_time() {
 }
 
 void Context::drop_worker() {
-  collect_worker_time();  // the time of one that died was spent all the same
+  collect_worker_time();  // time of a worker that died was spent all the same
   worker.reset();
 }
 

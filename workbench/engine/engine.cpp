@@ -106,12 +106,12 @@ Result<void> Engine::State::take_session(const fs::path& folder, bool restore) {
   context.started = context.services.clock.steady_now() -
                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                         std::max(since_open, std::chrono::system_clock::duration::zero()));
-  context.told_budget_share = budget_share(view, context.settings.budget, context.elapsed_s());
+  context.reported_budget_share = budget_share(view, context.settings.budget, context.elapsed_s());
   if (view.status == SessionStatus::closed) {
     return Error{ErrorCode::invalid, "write to", folder.string(), "the session is closed",
                  "read it with `sdpa-wb report`, or open a new one"};
   }
-  // Without a baseline there is nothing to go on from; resume measures it again.
+  // Without a baseline there is nothing to restore; resume measures it again.
   if (restore && !view.incumbent.empty()) {
     WB_TRY(abandon_in_flight(context, view, k_was_in_flight));
   }
@@ -162,13 +162,13 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
 
 Result<void> Engine::pause(std::string_view reason) {
   Context& context = m_state->context;
-  context.drop_worker();  // closing the wire cancels what runs there
+  context.drop_worker();  // closing the wire cancels running work
   if (!context.session) return {};
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   if (view.status == SessionStatus::closed) return {};
   WB_TRY(abandon_in_flight(context, view, reason));
   WB_TRY(context.log("session_paused", {{"reason", reason}}));
-  tell_end(context, "paused", reason);
+  report_end_milestone(context, "paused", reason);
   m_state->let_go();
   return {};
 }

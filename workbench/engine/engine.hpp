@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Engine: whom every skin (command line, Lua, Python, tools) calls verbs of. It records the calls,
-// has them answered by the bodies of its table, and answers from the log on replay.
+// Engine: the entry point of every front end (command line, Lua, Python, tools). It records calls,
+// runs the bodies of its table, and answers from the log on replay.
 #pragma once
 
 #include <functional>
@@ -16,42 +16,43 @@
 
 namespace wb::engine {
 
-/// Errors of the place, not of the call (a stop, a full disk, a lock): the call stays without an
-/// answer in the log and runs again at resume, and a playbook ends.
+/// True for errors of the environment rather than of the call (a stop, a full disk, a lock): the
+/// call gets no answer in the log and runs again at resume, and a playbook ends.
 bool ends_session(ErrorCode code);
 
 class Engine {
  public:
-  /// `verbs`: those that it can be called, and who answers them.
+  /// `verbs`: the callable verbs with their bodies.
   Engine(Services services, VerbTable verbs);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Runs one verb. `session` is the folder for verbs that need one; ignored when this engine
-  /// already holds a session. A call inside a session is recorded unless it only reads.
-  /// Errors: those of the verb; usage for unknown verbs and arguments; canceled after a stop.
+  /// Runs one verb. `session` is the folder, for verbs that need one; ignored while this engine
+  /// holds a session. A call inside a session is recorded unless it only reads. Errors: those of
+  /// the verb; usage for unknown verbs and arguments; canceled after a stop.
   Result<Json> call(std::string_view verb, const Json& args, const fs::path& session = {},
                     std::optional<std::string> request_id = {});
 
-  /// Gives a verb of the table its body, where that stands on a floor above the table's.
-  /// Throws std::logic_error when there is no such verb.
+  /// Sets the body of a verb that is implemented in a higher module. Throws std::logic_error for an
+  /// unknown verb.
   void register_body(std::string_view verb, Body body);
 
   // For the playbook host. All need a session that this engine holds.
 
-  /// Called once, by the next `open`, when the log exists and before the baseline runs.
+  /// Called once by the next `open`, when the log exists and before the baseline runs.
   void on_opened(std::function<Result<void>()> hook);
-  /// Opens a session for writing and finishes what a crash left: abandons the iteration in flight,
-  /// runs the baseline again when it never closed. Appends session_resumed. Returns how many
-  /// iterations were abandoned (0 or 1).
+  /// Opens a session for writing and finishes interrupted work: abandons the iteration in flight,
+  /// and runs the baseline again if it never closed. Appends session_resumed. Returns the number of
+  /// abandoned iterations (0 or 1).
   Result<std::int64_t> resume_session(const fs::path& folder);
   /// Logs playbook_started and starts recording at call 1; with records in the log, replay begins.
   /// Errors: invalid (the playbook or its arguments changed and `replan` is false).
   Result<void> start_playbook(std::string_view path, std::string_view source, const Json& args,
                               std::uint64_t seed, bool replan);
-  /// A playbook's call: answered from the log while (n, verb, arguments) match, else live. Every
-  /// verb is recorded, reading ones too. Errors: as call(); invalid (mismatch without replan).
+  /// A playbook's call: answered from the log while (n, verb, arguments) match, else run. Every
+  /// verb is recorded, including those that only read. Errors: as call(); invalid (mismatch without
+  /// replan).
   Result<Json> playbook_call(std::string_view verb, const Json& args);
   /// True while the playbook's calls are answered from the log.
   [[nodiscard]] bool replaying() const;
@@ -60,10 +61,10 @@ class Engine {
 
   [[nodiscard]] const session::Session* session() const;
   [[nodiscard]] const Services& services() const;
-  /// What the stages share: for modules that work beside verbs (tune::evaluate).
+  /// The state that the stages share, for modules beside the verbs (tune::evaluate).
   [[nodiscard]] Context& context();
-  /// Ends what runs: an open iteration is closed as abandoned, session_paused appended, the lock
-  /// and the worker released.
+  /// Ends the running work: closes an open iteration as abandoned, appends session_paused, releases
+  /// the lock and the worker.
   Result<void> pause(std::string_view reason);
 
  private:

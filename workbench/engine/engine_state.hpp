@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to engine: what an engine keeps between calls. engine.cpp answers calls, recording.cpp
-// records and repeats those of a session, playbook_calls.cpp replays those of a playbook.
+// Private to engine: state between calls. engine.cpp answers calls, recording.cpp records and
+// repeats calls of a session, playbook_calls.cpp replays those of a playbook.
 #pragma once
 
 #include <cstdint>
@@ -23,28 +23,29 @@ struct Engine::State {
   VerbTable verbs;
   std::int64_t next_call = 1;  ///< n of the next recorded call
   Replay replay;
-  bool in_playbook = false;  ///< the call that runs comes from the playbook
+  bool in_playbook = false;  ///< the running call comes from the playbook
 
   /// nullptr when there is none.
   RunnableVerb* find(std::string_view name);
-  /// That there is none, with a did-you-mean.
+  /// The error for an unknown verb, with a did-you-mean.
   [[nodiscard]] Error unknown_verb(std::string_view name) const;
 
-  /// `restore`: an iteration that was in flight is abandoned. What fails holds nothing.
+  /// `restore`: abandon an iteration in flight. After an error nothing is held.
   Result<void> hold_session(const fs::path& folder, bool restore);
-  Result<void> take_session(const fs::path& folder, bool restore);  ///< its part that may fail
-  /// Releases the session; what comes next sees nothing of it or of its calls.
+  /// The part of hold_session() that may fail.
+  Result<void> take_session(const fs::path& folder, bool restore);
+  /// Releases the session; later calls see nothing of it or of its calls.
   void let_go();
-  /// Incumbent and rivals of a held session, built again for what is going to be measured.
+  /// Rebuilds incumbent and rivals of the held session, for verbs that measure.
   Result<void> need_subjects();
   Result<Json> run_body(Engine& engine, const RunnableVerb& verb, const Json& args,
                         const fs::path& folder);
   Result<Json> run_recorded(Engine& engine, const RunnableVerb& verb, const Json& args,
                             const fs::path& folder, const std::optional<std::string>& request_id);
-  /// What a repeated call was answered first, in the session that is held.
+  /// The first answer to a repeated request, in the held session.
   Result<std::optional<Json>> answered_before(const std::string& request_id,
                                               const std::string& verb, const Json& args);
-  /// The same of a session that may not be held any more, since it is closed.
+  /// The same for a session that is closed and so not held any more.
   Result<std::optional<Json>> answered_by_closed(const fs::path& folder,
                                                  const std::string& request_id,
                                                  const std::string& verb, const Json& args);

@@ -27,7 +27,7 @@ std::string plain(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// The CPU set stands at the end of a CPU device's id, "cpu:<model>:<set>".
+/// The CPU set at the end of a CPU device's id, "cpu:<model>:<set>".
 std::string cpu_set_of(const std::string& device_id) {
   if (!device_id.starts_with("cpu:")) return {};
   return device_id.substr(device_id.rfind(':') + 1);
@@ -80,7 +80,7 @@ Circumstances circumstances_of_environment(const Json& environment) {
   all["power limit (W)"] = plain(member_of(gpu, "power_limit_w"));
   all["highest SM clock (MHz)"] = plain(member_of(gpu, "max_sm_clock_mhz"));
   const Json& limits = member_of(environment, "cpu_limits");
-  if (limits.is_object()) {  // older sessions do not say it
+  if (limits.is_object()) {  // absent from older sessions
     const Json& quota = member_of(member_of(limits, "quota"), "cpus");
     all["CPU quota"] = quota.is_number() ? plain(quota) + " CPUs" : "none";
   }
@@ -155,7 +155,7 @@ std::string subject_versions(const SessionView& view, const std::string& name) {
       if (base_name(text_of(verdict.payload, "subject")) != name) continue;
       std::string found;
       for (const auto& [key, value] : member_of(verdict.payload, "versions").items()) {
-        // The build id holds the compiler and the machine, which are told apart from it.
+        // The build id depends on compiler and machine, which are compared separately.
         if (key == "build_id" || key.empty()) continue;
         found += fmt::format("{}{} {}", found.empty() ? "" : ", ", key, plain(value));
       }
@@ -209,7 +209,8 @@ Result<Json> environment_json(Context& context) {
   if (hello.gpu) environment["gpu"] = to_json(*hello.gpu);
   if (hello.cpu_limits) {
     Json limits = to_json(*hello.cpu_limits);
-    if (limits.contains("quota")) limits["quota"].erase("source");  // it may name a person
+    if (limits.contains("quota"))
+      limits["quota"].erase("source");  // the path may contain a user name
     environment["cpu_limits"] = std::move(limits);
   }
   return environment;

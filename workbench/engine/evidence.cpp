@@ -26,7 +26,7 @@ using session::SessionView;
 
 namespace {
 
-/// A hung profiler holds a session up no longer than this.
+/// The longest time that a hung profiler can delay a session.
 constexpr std::int64_t k_kernel_names_deadline_ms = 60'000;
 
 Outcome<protocol::ProfileResult> ask(Context& context, std::int64_t handle, const Problem& problem,
@@ -56,7 +56,7 @@ Result<void> log_look(Context& context, const Subject& subject, const Problem& p
   return {};
 }
 
-/// The artifact's builds there, in the order of the log.
+/// The artifact's builds in this iteration, in log order.
 std::vector<std::int64_t> events_of_builds(const IterationView& where,
                                            const std::string& artifact_id) {
   std::vector<std::int64_t> events;
@@ -66,7 +66,7 @@ std::vector<std::int64_t> events_of_builds(const IterationView& where,
   return events;
 }
 
-/// Whether a finding there of that analysis rests on one of the events.
+/// True when a finding of that analysis there cites one of the events.
 bool has_finding(const IterationView& where, std::string_view analysis,
                  const std::vector<std::int64_t>& events) {
   return std::any_of(where.findings.begin(), where.findings.end(), [&](const Fact& finding) {
@@ -78,7 +78,7 @@ bool has_finding(const IterationView& where, std::string_view analysis,
   });
 }
 
-/// What the compiler said of the subject, and what tools saw so far of it and of those beside it.
+/// Adds compiler facts of the subject, and tools' results on it and the subjects beside it.
 Result<void> add_kernels(const Context& context, const Subject& subject, Evidence& evidence) {
   if (!context.session) return {};
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::full));
@@ -94,8 +94,9 @@ Result<void> add_kernels(const Context& context, const Subject& subject, Evidenc
 
 }  // namespace
 
-Result<Outcome<protocol::ProfileResult>> look_at(Context& context, const Subject& subject,
-                                                 const Problem& problem, std::string_view tool) {
+Result<Outcome<protocol::ProfileResult>> inspect_call(Context& context, const Subject& subject,
+                                                      const Problem& problem,
+                                                      std::string_view tool) {
   WB_TRY(context.check_stop());
   SubjectProcesses processes(context);
   const auto load_and_ask = [&]() -> Outcome<protocol::ProfileResult> {
@@ -120,7 +121,7 @@ Result<void> log_kernel_names(Context& context, const Subject& subject,
     WB_TRY(context.check_stop());
     const auto result = ask(context, handle, problem, protocol::k_kernel_names_tool);
     WB_TRY(log_look(context, subject, problem, protocol::k_kernel_names_tool, result));
-    if (!result) break;  // its process is gone
+    if (!result) break;  // its process has ended
   }
   return {};
 }
@@ -134,7 +135,7 @@ Result<void> record_build_findings(Context& context, const Subject& subject) {
   const IterationView* iteration = view->find(context.iteration);
   const IterationView& where = iteration == nullptr ? view->outside : *iteration;
   const auto builds = events_of_builds(where, subject.artifact.id);
-  if (has_finding(where, findings.front().analysis, builds)) return {};  // it was used before
+  if (has_finding(where, findings.front().analysis, builds)) return {};  // logged before
   for (Finding& finding : findings) {
     if (!builds.empty()) finding.events = {builds.back()};
     Json payload = to_json(finding);
@@ -167,7 +168,7 @@ Evidence evidence_of(const Context& context, const TimingRequest& request,
       evidence.observations.push_back(observe(subject));
       evidence.observations.back().measurement = measure::summarize(lanes[subject].turns, k_seed);
       for (std::size_t s = 0; s < lanes.size(); ++s) {
-        // The same code beside itself (A/A) is not what it is held against.
+        // The same code beside itself (A/A) is no reference.
         const bool is_other = request.subjects[s]->label != request.subjects[subject]->label;
         if (is_other && !lanes[s].failure && !lanes[s].turns.empty()) {
           evidence.beside.push_back(observe(s));

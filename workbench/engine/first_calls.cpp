@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// First calls on fresh inputs: taken in the processes of a comparison, where the candidate is
-// ahead, and held against the gain of its timed calls (measure/first_calls.hpp).
+// First calls on fresh inputs, taken in the processes of a comparison where the candidate leads,
+// and compared with the gain of its timed calls (measure/first_calls.hpp).
 #include "engine/first_calls.hpp"
 
 #include <fmt/format.h>
@@ -22,16 +22,16 @@ using measure::PlanKind;
 namespace {
 
 constexpr std::uint64_t k_first_calls_seed = 20'261'126;
-/// The stage stands from the turns before; it only has to be taken again.
+/// The buffers exist from the previous turns and are only set up again.
 constexpr double k_first_calls_settle_us = 1'000;
 
-/// Of request.plans: the objective's, or the only one of a request without it.
+/// Index in request.plans of the objective's plan, or of the only plan.
 std::size_t plan_of_first_calls(const TimingRequest& request, PlanKind objectives_plan) {
   const auto found = std::find(request.plans.begin(), request.plans.end(), objectives_plan);
   return found == request.plans.end() ? 0 : static_cast<std::size_t>(found - request.plans.begin());
 }
 
-/// Over this instance's turns; nothing without any.
+/// Median over this instance's turns; nothing without turns.
 std::optional<double> instance_median_us(const Lane& lane, std::int64_t instance) {
   std::vector<double> medians_us;
   for (const measure::Turn& turn : lane.turns) {
@@ -41,7 +41,7 @@ std::optional<double> instance_median_us(const Lane& lane, std::int64_t instance
   return measure::median(std::move(medians_us));
 }
 
-/// Whether subject 0 took less time than `subject` under one of the plans in this instance.
+/// True when subject 0 was faster than `subject` under one of the plans in this instance.
 bool is_ahead(const std::vector<std::vector<Lane>>& plans, std::size_t subject,
               std::int64_t instance) {
   return std::any_of(plans.begin(), plans.end(), [&](const std::vector<Lane>& lanes) {
@@ -51,7 +51,7 @@ bool is_ahead(const std::vector<std::vector<Lane>>& plans, std::size_t subject,
   });
 }
 
-/// The same code beside itself has no gain to show.
+/// The same code beside itself has no gain to verify.
 bool is_another(const TimingRequest& request, std::size_t subject) {
   for (std::size_t s = 0; s < subject; ++s) {
     if (request.subjects[s]->label == request.subjects[subject]->label) return false;
@@ -67,7 +67,8 @@ bool are_of_two_kinds_on_gpu(const TimingRequest& request, std::size_t subject) 
          (own.backend == variant::Backend::python) != (other.backend == variant::Backend::python);
 }
 
-/// Subject 0 and those whom it is ahead of, as places in the request; alone: nobody is to be asked.
+/// Subject 0 and the subjects that it leads, as indices of the request; a single entry means no
+/// check.
 std::vector<std::size_t> callers_of(const TimingRequest& request, const TimingResult& result,
                                     std::size_t problem, std::int64_t instance,
                                     const SubjectProcesses& processes) {
@@ -86,7 +87,7 @@ std::vector<std::size_t> callers_of(const TimingRequest& request, const TimingRe
   return callers;
 }
 
-/// So many rounds, and so much time, of one instance that all of them have what the rule wants.
+/// Limits per instance, so that all instances together meet the rule's numbers.
 protocol::FirstCallsArgs arguments_of(const TimingRequest& request, std::size_t problem,
                                       std::size_t plan) {
   const auto all = std::max<std::int64_t>(request.effort.instances, 1);
@@ -148,7 +149,7 @@ Result<void> take_first_calls(Context& context, const TimingRequest& request, st
   protocol::FirstCallsArgs args = arguments_of(request, problem, plan);
   for (const std::size_t s : callers) args.handles.push_back(*processes.handles[s]);
   const auto answer = context.worker->first_calls(args);
-  // The machine's fault: what is `faster` without first calls says so, and why.
+  // On a fault of the machine, a `faster` without first calls says so with the reason.
   const auto none = [&](std::string why) {
     FirstCallPairs pairs;
     pairs.missing = std::move(why);
@@ -183,9 +184,9 @@ Result<void> take_first_calls(Context& context, const TimingRequest& request, st
     pairs.are_chains = answer->chained;
     const bool are_two_kinds = are_of_two_kinds_on_gpu(request, callers[i]);
     pairs.other_is_rough = are_two_kinds && !pairs.are_chains;
-    // Of one kind all but the calls is the same work, which the difference of both leaves out.
+    // For subjects of one kind the work beside the calls is equal and cancels in the difference.
     if (!are_two_kinds) pairs.candidate.fill_us.clear();
-    // Compiled code needs no more messages than Python: nothing excuses it.
+    // Compiled code needs no more messages than Python, so nothing excuses it.
     if (pairs.are_chains) pairs.overhead_us = std::max(pairs.overhead_us, 0.0);
     result.first_calls[problem][callers[i]].append(pairs);
   }
@@ -208,7 +209,7 @@ std::optional<FreshOutcome> fresh_outcome(const TimingRequest& request, const Ti
   const double candidate_us = lane_median_us(result.lanes[problem][plan][0]);
   FreshOutcome fresh = measure::judge_first_calls(
       calls, timed, {candidate_us, candidate_us * comparison.speedup}, k_first_calls_seed);
-  // Nothing is won here, so nothing but a clear no changes anything.
+  // Without a gain, only a clear objection matters.
   if (!wins && fresh.state != FreshState::absent && fresh.state != FreshState::left_out) {
     return std::nullopt;
   }

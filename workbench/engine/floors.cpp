@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Noise floors of a session: from the incumbent timed beside itself.
+// A session's noise floors, from the incumbent timed beside itself.
 #include "engine/floors.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ std::pair<std::string, std::string> key_of(const Problem& problem, PlanKind plan
   return {to_text(problem), std::string(to_string(plan))};
 }
 
-/// A floor that cannot serve gives way to any other that is narrower, and to every one that can.
+/// A usable floor replaces an unusable one; of two unusable ones the narrower is kept.
 bool is_better(const Context& context, const measure::NoiseFloor& floor, bool is_fit,
                const std::pair<std::string, std::string>& key) {
   const auto found = context.floors.find(key);
@@ -54,7 +54,7 @@ std::vector<Problem> open_problems(const problem::Suite& suite) {
   return problems;
 }
 
-/// The incumbent beside itself, as a confirmation times it.
+/// The incumbent beside itself, timed as in a confirmation.
 TimingRequest floor_request(const Context& context, const Subject& incumbent,
                             std::vector<Problem> problems, std::vector<PlanKind> plans) {
   TimingRequest request;

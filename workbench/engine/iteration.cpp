@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The order of the stages, as docs/architecture.md draws it. Every way out closes the iteration.
+// The order of the stages, as docs/architecture.md shows it. Every path closes the iteration.
 #include "engine/iteration.hpp"
 
 #include <fmt/format.h>
@@ -155,7 +155,7 @@ Result<void> open_iteration(Context& context, const Run& run, const Variant& var
   return {};
 }
 
-// Stage 4: wrong stops here and is never timed.
+// Stage 4: a variant that fails its verdict is never timed.
 Result<void> judge_candidate(Context& context, Run& run) {
   std::vector<problem::Problem> problems;
   for (const problem::SuiteProblem& member : context.settings.suite.problems) {
@@ -169,15 +169,15 @@ Result<void> judge_candidate(Context& context, Run& run) {
   }
   WB_TRY_ASSIGN(
       const auto judgements,
-      judge_subject(context, *run.candidate, problems, Proof::whole, nullptr, Refusal::fails,
-                    drawn_runs(context, *run.candidate, context.settings.suite)));
+      judge_subject(context, *run.candidate, problems, VerdictExtent::whole, nullptr,
+                    Refusal::fails, drawn_runs(context, *run.candidate, context.settings.suite)));
   run.failure = failure_of(judgements);
   return {};
 }
 
 Result<Json> conclude_iteration(Context& context, Run& run, const Variant& variant,
                                 const Json& more) {
-  // A stop kills the worker too; what it looked like from here is not the variant's doing.
+  // A stop also kills the worker, so this failure is not the variant's.
   WB_TRY(context.check_stop());
   WB_TRY_ASSIGN(const HypothesisDecision decision, decide_hypothesis(context, run));
   WB_TRY_ASSIGN(const bool win, change_incumbent(context, run));
@@ -218,7 +218,7 @@ Result<Json> iterate(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto refused, refuse_to_start(context));
   if (refused) {
     Json answer = *refused;
-    WB_TRY(tell_subject_output(context, {}, answer));
+    WB_TRY(add_subject_output(context, {}, answer));
     return answer;
   }
   WB_TRY_ASSIGN(const auto proposal, read_proposal(context, args, "iterate"));
@@ -231,7 +231,7 @@ Result<Json> iterate(Context& context, const Json& args) {
   WB_TRY(open_iteration(context, run, proposal.first, proposal.second, args));
   context.report_progress({.stage = "build", .what = label(proposal.first)});
   WB_TRY_ASSIGN(Outcome<Subject> built, build_and_log(context, proposal.first, proposal.second));
-  std::string printed;  // a compiler's words are the build's, not the variant's
+  std::string printed;  // empty for build failures, whose output is the compiler's
   if (built) {
     run.candidate = *std::move(built);
     WB_TRY(judge_candidate(context, run));
@@ -241,7 +241,7 @@ Result<Json> iterate(Context& context, const Json& args) {
     run.failure = std::move(built).error();
   }
   WB_TRY_ASSIGN(Json answer, conclude_iteration(context, run, proposal.first));
-  WB_TRY(tell_subject_output(context, printed, answer));
+  WB_TRY(add_subject_output(context, printed, answer));
   return answer;
 }
 

@@ -21,7 +21,8 @@ void tell(const Context& context, std::string_view event, Json details) {
 
 }  // namespace
 
-Result<void> tell_iteration(Context& context, const Json& closed, std::string_view variant) {
+Result<void> report_iteration_milestone(Context& context, const Json& closed,
+                                        std::string_view variant) {
   if (!context.services.on_milestone) return {};
   const std::string outcome = closed.value("outcome", "");
   const Json details{{"iteration", closed.value("iteration", Json())},
@@ -36,15 +37,15 @@ Result<void> tell_iteration(Context& context, const Json& closed, std::string_vi
   const double share = budget_share(*view, context.settings.budget, context.elapsed_s());
   for (const int percent : k_budget_percents) {
     const double limit = percent / 100.0;
-    if (share >= limit && context.told_budget_share < limit) {
+    if (share >= limit && context.reported_budget_share < limit) {
       tell(context, "budget", {{"percent", percent}});
     }
   }
-  context.told_budget_share = std::max(context.told_budget_share, share);
+  context.reported_budget_share = std::max(context.reported_budget_share, share);
   return {};
 }
 
-void tell_end(Context& context, std::string_view how, std::string_view reason) {
+void report_end_milestone(Context& context, std::string_view how, std::string_view reason) {
   if (context.services.on_milestone) tell(context, "end", {{"how", how}, {"reason", reason}});
 }
 

@@ -21,7 +21,7 @@ constexpr std::array<std::pair<ObjectiveRule, std::string_view>, 3> k_rule_words
     {ObjectiveRule::one_problem, "one_problem"},
 }};
 
-/// A problem the candidate does not take stays with the incumbent: exactly 1, no spread.
+/// A problem that the candidate does not support stays with the incumbent: exactly 1, no spread.
 Comparison unchanged(double confidence) {
   Comparison comparison;
   comparison.speedup = 1.0;
@@ -122,7 +122,7 @@ Comparison score(const Objective& objective, std::span<const ProblemScore> score
                                     std::max(total.noise_floor_frac, margin_sum / weight_sum));
   total.reason = fmt::format("{} over {} problem{}", to_string(objective.rule), comparisons.size(),
                              comparisons.size() == 1 ? "" : "s");
-  if (measure::says_nothing(total.interval)) {
+  if (measure::is_uninformative(total.interval)) {
     total.interval = {std::nan(""), std::nan(""), total.interval.confidence};
     total.reason +=
         ": the interval says nothing, because processes of the same code differ so much";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the playbook host asks of an engine: a session that it goes on with, and calls that the log
-// answers while they match.
+// Calls of the playbook host: a session to continue, and calls that are answered from the log while
+// they match.
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
@@ -29,7 +29,7 @@ Result<std::int64_t> Engine::resume_session(const fs::path& folder) {
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   const auto changed = environment_since_open(context);
   if (!changed) {
-    m_state->let_go();  // not ours to go on with: not even a pause is written
+    m_state->let_go();  // not ours to continue, so not even a pause is written
     return changed.error();
   }
   WB_TRY(context.log("session_resumed", {{"environment_changed", *changed}}));

@@ -23,7 +23,7 @@ std::optional<double> confirmed_gain(const SessionView& view) {
   return gain;
 }
 
-const IterationView* holder_of(const SessionView& view) {
+const IterationView* incumbent_iteration(const SessionView& view) {
   const IterationView* holder = nullptr;
   for (const IterationView& iteration : view.iterations) {
     if (!iteration.closed || text_of(iteration.closed->payload, "outcome") == "abandoned") continue;
@@ -59,7 +59,7 @@ std::vector<std::string> techniques_of(const IterationView& iteration) {
   return words;
 }
 
-bool tells_of_its_variant(const Json& closed) {
+bool is_about_variant(const Json& closed) {
   return text_of(closed, "outcome") != "abandoned" &&
          text_of(closed, "invalidity") != "environment";
 }

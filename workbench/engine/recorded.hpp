@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the log of a session says, read forgivingly: members of payloads, and what its iterations
-// came to. Reads only.
+// Tolerant reads of a session's log: members of payloads, and results of its iterations.
 #pragma once
 
 #include <optional>
@@ -14,34 +13,36 @@
 
 namespace wb::engine {
 
-/// The incumbent over the start: the product of the confirmed steps; nothing before the first.
+/// The confirmed speedup of the incumbent over the start: the product of the confirmed steps;
+/// nothing before the first.
 std::optional<double> confirmed_gain(const session::SessionView& view);
 /// The iteration that made the present incumbent (the baseline at first); nullptr before.
-const session::IterationView* holder_of(const session::SessionView& view);
-/// What comparisons call the iteration's own variant; before it is built, what its opening does.
+const session::IterationView* incumbent_iteration(const session::SessionView& view);
+/// The label of the iteration's own variant in comparisons; before it is built, the label in
+/// iteration_opened.
 std::string candidate_of(const session::IterationView& iteration);
 
-/// The techniques that an iteration_opened names.
+/// The techniques that iteration_opened names.
 std::vector<std::string> techniques_of(const session::IterationView& iteration);
-/// `visit(iteration, payload of iteration_closed)` for all but baselines, newest first.
+/// Calls `visit(iteration, payload of iteration_closed)` for all but baselines, newest first.
 template <typename Visit>
-void each_closed_try(const session::SessionView& view, const Visit& visit);
-/// What was abandoned, or the machine failed at, says nothing about a variant.
-bool tells_of_its_variant(const Json& closed);
+void for_each_closed_iteration(const session::SessionView& view, const Visit& visit);
+/// False for abandoned iterations and environment failures, which say nothing about the variant.
+bool is_about_variant(const Json& closed);
 
-/// Forgiving reads of payloads: what is missing or of another type is "not there".
+/// Tolerant reads of payloads: a missing member and one of another type are both "absent".
 std::string text_of(const Json& json, std::string_view key);
 std::optional<double> number_of(const Json& json, std::string_view key);
 const Json& member_of(const Json& json, std::string_view key);
 
-/// Techniques of `has` that the variant `parent` lacks; nothing where its sources are not stored.
+/// Techniques in `has` that the variant `parent` lacks; nothing when its sources are not stored.
 std::optional<std::vector<std::string>> added_to(const session::Session& session,
                                                  const session::SessionView& view,
                                                  const std::string& parent,
                                                  std::vector<std::string> has);
 
 template <typename Visit>
-void each_closed_try(const session::SessionView& view, const Visit& visit) {
+void for_each_closed_iteration(const session::SessionView& view, const Visit& visit) {
   for (auto it = view.iterations.rbegin(); it != view.iterations.rend(); ++it) {
     if (!it->closed || text_of(it->closed->payload, "outcome") == "baseline") continue;
     visit(*it, it->closed->payload);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls inside a session: recorded with their answers, and answered again by their request_id.
+// Records calls inside a session with their answers, and answers repeated request_ids.
 #include <fmt/format.h>
 
 #include "core/json.hpp"
@@ -17,7 +17,7 @@ using session::SessionView;
 
 namespace {
 
-/// The call that closed a session has no answer in its log: nothing follows session_closed.
+/// The call that closes a session has no answer in its log, since nothing follows session_closed.
 constexpr std::string_view k_closing_verb = "close";
 
 Json error_json(const Error& error) {
@@ -84,9 +84,10 @@ Result<Json> Engine::State::run_recorded(Engine& engine, const RunnableVerb& ver
   WB_TRY(move_to_blob(*context.session, called, "args"));
   WB_TRY(context.log("verb_called", std::move(called)));
   Result<Json> result = run_body(engine, verb, args, folder);
-  // Whatever failed first: nothing can be kept any more, and nobody is to correct a playbook.
+  // Report a removed session first: nothing can be stored any more, and the playbook is not at
+  // fault.
   if (!result && context.session) WB_TRY(context.session->check_place());
-  // What stopped the session, not the call, leaves the call without an answer: it runs again.
+  // An error of the environment leaves the call without an answer, so that it runs again.
   if (!result && ends_session(result.error().code)) return result;
   if (verb.spec->name == k_closing_verb && result) {
     let_go();  // nothing follows session_closed

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Both regimes at confirmation: on a GPU a compute-bound problem is timed in the regime that the
-// objective does not name too, because clocks under lasting load favor other kernels than clocks at
-// rest. combine_regimes() then decides.
+// Both regimes at confirmation: on a GPU a compute-bound problem is also timed in the regime that
+// the objective does not name, because clocks under lasting load may favor another kernel.
+// combine_regimes() decides.
 #include "engine/regimes.hpp"
 
 #include <algorithm>
@@ -22,8 +22,7 @@ using problem::Problem;
 
 namespace {
 
-/// By their labels: those that the analysis "regime", whose words the report prints, calls
-/// compute-bound.
+/// Labels of the problems that the analysis "regime" calls compute-bound.
 std::set<std::string, std::less<>> compute_bound(const measure::Evidence& evidence) {
   std::set<std::string, std::less<>> labels;
   for (const analyze::Analysis& analysis : analyze::analyses()) {
@@ -38,8 +37,8 @@ std::set<std::string, std::less<>> compute_bound(const measure::Evidence& eviden
 Json figures_of(const Comparison& comparison, const std::vector<Lane>& lanes,
                 std::pair<std::int64_t, std::int64_t> turns) {
   Json figures{{"speedup", figure_or_null(comparison.speedup)},
-               {"interval", measure::is_told(comparison.interval) ? to_json(comparison.interval)
-                                                                  : Json(nullptr)},
+               {"interval", measure::is_shown(comparison.interval) ? to_json(comparison.interval)
+                                                                   : Json(nullptr)},
                {"outcome", to_string(comparison.outcome)},
                {"reason", comparison.reason},
                {"instances", comparison.instances},
@@ -68,7 +67,7 @@ Result<std::optional<OtherRegime>> time_other_regime(Context& context, const Tim
   if (other.request.problems.empty()) return std::optional<OtherRegime>{};
   other.request.subjects = {request.subjects[0], request.subjects[1]};
   other.request.plans = {PlanKind::hot};
-  // It vetoes, and gives no figure of the objective: one buffer set in each process will do.
+  // It can only veto and gives no figure of the objective, so one buffer set per process suffices.
   other.request.effort = {
       .instances = request.other_instances > 0 ? request.other_instances : request.effort.instances,
       .placements = 1,
@@ -90,7 +89,7 @@ std::optional<BothRegimes> combine_with(const Context& context, const OtherRegim
   if (found == problems.end()) return std::nullopt;
   const auto place = static_cast<std::size_t>(found - problems.begin());
   const std::vector<Lane>& lanes = other.result.lanes[place][0];
-  // By the floors of the own regime: no other was measured.
+  // Uses the floors of the session's own regime, the only ones measured.
   const Comparison beside =
       compare_lanes(context, problem, PlanKind::hot, lanes[0], other.request.subjects[0]->label,
                     lanes[1], other.request.subjects[1]->label);

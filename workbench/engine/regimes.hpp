@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Both regimes of the plan hot at confirmation. Who calls: iteration.cpp, which
-// measures, and comparing.cpp, which decides.
+// Confirmation of hot plans in both regimes. iteration.cpp measures, comparing.cpp decides.
 #pragma once
 
 #include <optional>
@@ -17,9 +16,9 @@ struct OtherRegime {
   TimingRequest request;
   TimingResult result;
 };
-/// After a confirmation's turns: on a GPU, and where the objective's plan is hot, the compute-bound
-/// problems once more, in fresh processes with instance numbers of their own. Nothing where there
-/// is none. Errors: as time_subjects().
+/// After a confirmation's turns, on a GPU with a hot objective: times the compute-bound problems in
+/// the other regime too, in fresh processes with new instance numbers. Nothing when there is no
+/// such problem. Errors: as time_subjects().
 Result<std::optional<OtherRegime>> time_other_regime(Context& context, const TimingRequest& request,
                                                      const TimingResult& result);
 

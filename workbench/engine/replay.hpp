@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Replay: a playbook that runs again from its first line gets the
-// answers of the log while its calls match, and runs live from the first that has none.
+// Replay: a playbook that runs again from its first line gets answers from the log while its calls
+// match, and runs live from the first call without one.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ namespace wb::engine {
 /// SHA-256 of the canonical text of checked arguments.
 std::string arguments_hash(const Json& args);
 
-/// A recorded answer as the caller sees it: the result, or the error it was.
+/// A recorded answer as the caller sees it: the result or the error.
 Result<Json> replay_answer(const Json& answer);
 
-/// A line of the log has room for 64 KiB: a member that is larger than a part of that becomes
-/// `<member>_blob`, the hash of a blob that is synced first, and is null itself. The source files
-/// of a call and the pages among the answers may be so large.
+/// Moves a member that is too large for a log line (64 KiB) to a blob: `<member>_blob` holds the
+/// hash of the synced blob, and the member becomes null. For source files among arguments and pages
+/// among answers.
 Result<void> move_to_blob(session::Session& session, Json& payload, const std::string& member);
-/// The payload with that member whole again. Errors: those of the blob.
+/// The payload with that member restored. Errors: those of the blob.
 Result<Json> with_blob(const session::Session& session, Json payload, const std::string& member);
 
 class Replay {
@@ -33,14 +33,14 @@ class Replay {
   static Result<Replay> from_log(const session::EventLog& log,
                                  const std::vector<session::VerbRecord>& records, bool replan);
 
-  /// The recorded answer of the playbook's next call, or nothing when it must run live.
-  /// Errors: invalid (the call differs from the recorded one and replan is off).
+  /// The recorded answer of the playbook's next call, or nothing when it must run live. Errors:
+  /// invalid (the call differs from the recorded one and replan is off).
   Result<std::optional<Json>> next(std::string_view verb, const Json& checked_args);
 
-  /// True while recorded answers remain: what the playbook prints now was logged before.
+  /// True while recorded answers remain; what the playbook prints meanwhile was logged before.
   [[nodiscard]] bool pending() const { return m_next < m_records.size(); }
 
-  /// For the event of the next live call: from which n on the old plan was dropped, else null.
+  /// For the event of the next live call: the n from which the old plan was dropped, else null.
   Json take_dropped_from();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The way back: a context restored from a log, with the incumbent and the rivals built again.
+// Restores a context from a log, with incumbent and rivals built again.
 #include <map>
 #include <optional>
 #include <utility>
@@ -13,24 +13,25 @@
 namespace wb::engine {
 namespace {
 
-/// The problems that a rival refused in the baseline, and why. Nothing where it did not serve
+/// The problems that a rival refused in the baseline, with reasons. Nothing when it was not a rival
 /// there.
 std::optional<std::map<std::string, std::string>> refusals_of(const session::SessionView& view,
                                                               const std::string& rival) {
   bool any_passed = false;
   std::map<std::string, std::string> refused;
   for (const session::IterationView& iteration : view.iterations) {
-    // What was abandoned was measured again, and later the same kernel may have been a candidate.
+    // An abandoned baseline was measured again, and the same kernel may have been a candidate
+    // later.
     if (!iteration.closed || iteration.closed->payload.value("outcome", "") != "baseline") continue;
     for (const session::Fact& verdict : iteration.verdicts) {
       const Json& given = verdict.payload;
-      if (given.value("subject", "") != rival) continue;  // it goes by its plain name
+      if (given.value("subject", "") != rival) continue;  // a rival uses its plain name
       if (given.value("pass", false)) {
         any_passed = true;
       } else if (given.value("outcome", "") == to_string(Invalidity::constraints)) {
         refused.emplace(given.value("problem", ""), given.value("message", ""));
       } else {
-        return std::nullopt;  // the machine's fault too: no verdict was given after it
+        return std::nullopt;  // also after a fault of the machine, which gave no verdict
       }
     }
   }
@@ -51,7 +52,7 @@ Result<void> restore_context(Context& context) {
     if (!fact.payload.value("used", true)) continue;
     const std::pair key(fact.payload.value("problem", ""), fact.payload.value("plan", ""));
     context.floors[key] = floor;
-    // Older logs do not say whether a floor can serve.
+    // Older logs do not record whether a floor is usable.
     const std::string unfit =
         fact.payload.value("unfit", measure::unfit_reason(floor, false).value_or(std::string()));
     context.unfit_floors.erase(key);
@@ -66,7 +67,7 @@ Result<void> restore_context(Context& context) {
     }
     return *std::move(subject);
   };
-  // All of them, or none: a verb that goes on without a rival would say nothing of it.
+  // All or none: a verb without one of the rivals would not say so.
   WB_TRY_ASSIGN(Subject incumbent, rebuild(view.incumbent));
   std::vector<Subject> rivals;
   for (const std::string& name : context.settings.rivals) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the engine works with (Services), and what a running verb tells its skin (Progress: a line
-// on a terminal, an MCP notification), which is made by the engine and never read back by it.
+// Services: what the engine works with. Progress: what a running verb reports to its front end (a
+// terminal line, an MCP notification); the engine never reads it back.
 #pragma once
 
 #include <atomic>
@@ -22,18 +22,18 @@ namespace wb::engine {
 
 struct Progress {
   std::string stage;                 ///< "build", "verdict", "selection", "confirmation", …
-  std::string what;                  ///< the variant or problem it works on
-  std::int64_t done = 0, total = 0;  ///< of this stage
+  std::string what;                  ///< the variant or problem in work
+  std::int64_t done = 0, total = 0;  ///< steps of this stage
   std::int64_t iteration = 0;
   std::optional<double> best_speedup = {};  ///< incumbent over the start, confirmed
   double elapsed_s = 0;
-  std::optional<double> left_s = {};    ///< of the wall budget, or the estimate when there is none
-  std::optional<double> cost_usd = {};  ///< nothing when no rate was given
+  std::optional<double> left_s = {};    ///< of the wall budget, or an estimate without one
+  std::optional<double> cost_usd = {};  ///< nothing without a rate
 };
 
 using ProgressSink = std::function<void(const Progress&)>;
 
-/// The command line fills it, tests put fakes in.
+/// Filled by the command line; tests put fakes in.
 struct Services {
   FileSystem& file_system;
   const Clock& clock;
@@ -41,22 +41,24 @@ struct Services {
   fs::path cache_root;
   fs::path sessions_root = "sessions";
   fs::path data_root = {};  ///< the user's data: adopted sessions; empty: none are kept
-  std::shared_ptr<const variant::Toolchain> toolchain;  ///< of backend cpu
+  std::shared_ptr<const variant::Toolchain> toolchain;  ///< for backend cpu
   std::shared_ptr<const variant::Toolchain> cuda_toolchain =
-      nullptr;  ///< of backend cuda; may be null
+      nullptr;  ///< for backend cuda; may be null
   variant::BuildOptions build_options;
   /// Starts a worker and opens its wire. Called when a verb first needs one.
   std::function<Result<std::unique_ptr<runner::Transport>>()> open_transport;
-  protocol::HelloArgs hello;  ///< its gpu counts where a session or variant wants one
+  protocol::HelloArgs hello;  ///< its gpu is used when a session or variant wants one
   ProgressSink progress;      ///< may be empty
-  /// Told of wins, failures, shares of the budget and the end, between measurements; may be empty.
+  /// Called between measurements with wins, failures, shares of the budget and the end; may be
+  /// empty.
   std::function<void(const Json&)> on_milestone;
-  /// What only the program around the engine can do (AskProgram, program.hpp); may be empty.
+  /// Requests that only the program around the engine can serve (AskProgram, program.hpp); may be
+  /// empty.
   std::function<Result<Json>(const Json&)> ask_program = nullptr;
   const std::atomic<bool>* stop_requested = nullptr;  ///< set by SIGTERM, SIGHUP, SIGINT
   std::string workbench_version;
-  /// Of the drawn runs of verdicts, for tests. None: the kernel's random numbers, as it must be
-  /// wherever a variant is judged that has a reason to guess.
+  /// Fixes the drawn runs of verdicts, for tests. Unset: the kernel's random numbers, as required
+  /// wherever a variant may try to guess.
   std::optional<std::uint64_t> edge_key = {};
 };
 

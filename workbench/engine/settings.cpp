@@ -56,18 +56,18 @@ EffortPlan effort_plan(std::string_view word) {
   return {.selection = {2, 1, 2}, .confirmation = {5, 3, 1}, .plan = cpu_turn(3)};
 }
 
-Plan in_regime(Plan plan, Regime regime, DeviceWas device) {
+Plan in_regime(Plan plan, Regime regime, PriorDeviceState device) {
   constexpr double k_sustain_us = 2'000'000, k_sustain_busy_us = 200'000;
   constexpr double k_sustained_timed_us = 200'000;
   plan.regime = regime;
   if (regime == Regime::burst) return plan;
   plan.settle_us =
-      std::max(plan.settle_us, device == DeviceWas::busy ? k_sustain_busy_us : k_sustain_us);
+      std::max(plan.settle_us, device == PriorDeviceState::busy ? k_sustain_busy_us : k_sustain_us);
   plan.timed_us = std::max(plan.timed_us, k_sustained_timed_us);
   return plan;
 }
 
-Result<std::pair<PlanKind, Regime>> how_to_time(const Json& args) {
+Result<std::pair<PlanKind, Regime>> plan_and_regime(const Json& args) {
   const PlanKind plan = *measure::parse_plan_kind(args.value("plan", "hot"));
   const Regime regime = *measure::parse_regime(args.value("regime", "burst"));
   if (regime != Regime::burst && plan != PlanKind::hot) {

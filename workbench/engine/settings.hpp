@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What session_opened says, typed, how much of each phase an effort asks for, and the noise floors
-// that comparisons of a session go by.
+// The typed content of session_opened, the amount of measuring per effort, and the noise floors of
+// a session's comparisons.
 #pragma once
 
 #include <map>
@@ -21,23 +21,23 @@
 
 namespace wb::engine {
 
-/// How much of each phase, from the word of `effort`.
+/// The amount of measuring in each phase, for one word of `effort`.
 struct EffortPlan {
   measure::Effort selection, confirmation;
   measure::Plan plan;                ///< of one turn; kind is set per use
-  std::int64_t other_instances = 0;  ///< of TimingRequest
+  std::int64_t other_instances = 0;  ///< TimingRequest::other_instances
 };
 EffortPlan effort_plan(std::string_view word);
-/// What the device did before a turn.
-enum class DeviceWas { idle, busy };
-/// The turn of a hot plan in that regime. Sustained: the subject's own calls for two seconds first,
-/// a fifth of a second where the device comes from such a turn, so that power and temperature are
-/// those of lasting work, and a fifth of a second timed (tests/bench/settling.py: 60 ms settle).
-measure::Plan in_regime(measure::Plan plan, measure::Regime regime, DeviceWas device);
-/// The arguments `plan` and `regime`. Errors: usage (a regime of another plan than hot).
-Result<std::pair<measure::PlanKind, measure::Regime>> how_to_time(const Json& args);
+/// The state of the device before a turn.
+enum class PriorDeviceState { idle, busy };
+/// The turn of a hot plan in that regime. Sustained: the subject's own calls run first, for 2 s
+/// (0.2 s when the device was busy with such a turn), so that power and temperature are those of
+/// lasting work; then 0.2 s are timed (tests/bench/settling.py: 60 ms settle).
+measure::Plan in_regime(measure::Plan plan, measure::Regime regime, PriorDeviceState device);
+/// Reads the arguments `plan` and `regime`. Errors: usage (a regime with a plan other than hot).
+Result<std::pair<measure::PlanKind, measure::Regime>> plan_and_regime(const Json& args);
 
-/// What session_opened says, typed.
+/// The typed content of session_opened.
 struct SessionSettings {
   problem::Suite suite;
   Objective objective;
@@ -45,10 +45,11 @@ struct SessionSettings {
   StopRules stop;
   session::Rates rates;
   std::string backend = "cpu", start_variant, effort = "standard", title;
-  /// What the session goes on from, when that is a stored variant: its id and configuration.
+  /// The stored variant that the session starts from, if any: its id and configuration.
   std::optional<std::pair<std::string, variant::Configuration>> stored_start;
   std::vector<std::string> rivals;
-  bool are_rivals_asked_for = false;  ///< named by the user: no session without one that cannot run
+  /// Named by the user: the session does not open if one cannot run.
+  bool are_rivals_asked_for = false;
 };
 Result<SessionSettings> settings_from_json(const Json& opened);
 /// A/A floors by problem text and plan word.

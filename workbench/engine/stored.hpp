@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sessions on record and the sources that they stored, for whoever does not hold them. Reads only.
+// Recorded sessions and the sources that they stored, for code that does not hold them. Reads only.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ struct Services;
 /// of Session::open_reader; not_found names both places.
 Result<session::Session> open_recorded(const Services& services, const std::string& id);
 
-/// The last variant_built of `id` (a subject's label "name@artifact" or a variant's "name@variant")
-/// that was built; nullptr when there is none.
+/// The last successful variant_built of `id` (a subject's label "name@artifact" or a variant's
+/// "name@variant"); nullptr when there is none.
 const Json* find_built(const session::SessionView& view, std::string_view id);
-/// The sources that the session stored for it, with the configuration it was built in.
-/// Errors: not_found; damaged (the files were changed); those of the stored files.
+/// The sources that the session stored for `id`, and the configuration of its build. Errors:
+/// not_found; damaged (the files were changed); those of the stored files.
 Result<std::pair<variant::Variant, variant::Configuration>> stored_variant(
     const session::Session& session, const session::SessionView& view, std::string_view id);
 
@@ -30,7 +30,7 @@ Result<std::pair<variant::Variant, variant::Configuration>> stored_variant(
 /// Errors: damaged (the files were changed); those of the stored files.
 Result<variant::Variant> load_stored(const session::Session& session, std::string_view name,
                                      const std::string& variant_id);
-/// Parameters by name; what is no integer is left out.
+/// Parameters by name; values that are no integers are left out.
 variant::Configuration configuration_of(const Json& json);
 
 }  // namespace wb::engine

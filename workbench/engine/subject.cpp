@@ -20,13 +20,15 @@ using variant::Backend;
 using variant::KeyedRandom;
 using variant::Manifest;
 
-std::string_view to_string(Proof value) {
+std::string_view to_string(VerdictExtent value) {
   static constexpr std::string_view k_words[] = {"none", "screening", "whole"};
   return k_words[static_cast<int>(value)];
 }
 
-Proof parse_proof(std::string_view word) {
-  return word == "none" ? Proof::none : word == "screening" ? Proof::screening : Proof::whole;
+VerdictExtent parse_verdict_extent(std::string_view word) {
+  return word == "none"        ? VerdictExtent::none
+         : word == "screening" ? VerdictExtent::screening
+                               : VerdictExtent::whole;
 }
 
 std::optional<std::string> not_supported(const Subject& subject, const Problem& problem) {
@@ -79,7 +81,7 @@ std::vector<Problem> edge_problems(const Manifest& manifest, const Suite& suite)
       problem.keep_frac = shape.mask == MaskKind::boolean ? 0.7 : 1.0;
       problem.layout = shape.layout;
       if (variant::unsupported_reason(manifest, problem)) {
-        // Fall back to the plain form of the same sizes, so that odd sizes are always judged.
+        // Use the plain form of the same sizes, so that odd sizes are always judged.
         problem.Hkv = problem.Hq;
         problem.causal = Causal::none;
         problem.mask = MaskKind::none;
@@ -94,7 +96,7 @@ std::vector<Problem> edge_problems(const Manifest& manifest, const Suite& suite)
 }
 
 std::vector<variant::EdgeDraw> drawn_runs(const Context& context, const Subject& subject,
-                                          const Suite& suite, Proof extent,
+                                          const Suite& suite, VerdictExtent extent,
                                           std::optional<std::int64_t> count) {
   const Manifest& manifest = subject.variant.manifest;
   const bool is_jit = manifest.backend == Backend::python && variant::runs_on_gpu(manifest);
@@ -102,9 +104,9 @@ std::vector<variant::EdgeDraw> drawn_runs(const Context& context, const Subject&
       .manifest = manifest,
       .takes = [&](const Problem& problem) { return !not_supported(subject, problem); },
       .near = {},
-      .count = extent == Proof::screening ? variant::k_screening_draws
-               : is_jit                   ? variant::k_jit_draws
-                                          : variant::k_edge_draws};
+      .count = extent == VerdictExtent::screening ? variant::k_screening_draws
+               : is_jit                           ? variant::k_jit_draws
+                                                  : variant::k_edge_draws};
   if (count) terms.count = static_cast<std::size_t>(*count);
   for (const SuiteProblem& member : suite.problems) {
     if (!member.held_out) terms.near.push_back(member.problem);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int k_turn_attempts = 6;
 constexpr auto k_first_pause = std::chrono::milliseconds(10);  // doubles with each attempt
-/// After a sustained turn a device is as warm as lasting work makes it, and stays so for a while.
+/// After a sustained turn the device stays warm for this long.
 constexpr auto k_still_warm = std::chrono::seconds(1);
 
 void fail_all(TimingResult& result, std::size_t subject, const Failure& failure) {
@@ -57,18 +57,18 @@ void load_instance(Context& context, const TimingRequest& request, SubjectProces
   }
 }
 
-struct Place {
+struct TurnSlot {
   std::size_t problem, plan, subject;
   std::int64_t instance, placement, round, position;
 };
 
-Json turn_event(const Context& context, const TimingRequest& request, const Place& place,
+Json turn_event(const Context& context, const TimingRequest& request, const TurnSlot& slot,
                 const Turn& turn, const std::optional<problem::OutputVerdict>& spot) {
   Json event = to_json(turn);
   event["iteration"] = context.iteration_or_null();
-  event["problem"] = to_text(request.problems[place.problem]);
-  event["plan"] = to_string(request.plans[place.plan]);
-  if (request.plans[place.plan] == PlanKind::hot && request.regime != measure::Regime::burst) {
+  event["problem"] = to_text(request.problems[slot.problem]);
+  event["plan"] = to_string(request.plans[slot.plan]);
+  if (request.plans[slot.plan] == PlanKind::hot && request.regime != measure::Regime::burst) {
     event["regime"] = to_string(request.regime);
   }
   event["phase"] = request.phase;
@@ -76,41 +76,42 @@ Json turn_event(const Context& context, const TimingRequest& request, const Plac
   return event;
 }
 
-/// The places of a round that are asked for, as positions in its order: [first, second).
+/// The requested positions of a round, as a half-open range: [first, second).
 std::pair<std::size_t, std::size_t> positions_of(RoundPart part, std::size_t round_size) {
   return {part == RoundPart::second_half ? round_size / 2 : 0,
           part == RoundPart::first_half ? round_size / 2 : round_size};
 }
 
-/// One request and its event. The turn, or nothing when the lane ended here.
+/// One request and its event. Returns the turn, or nothing when the lane ended.
 Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& request,
-                                         const Place& place, SubjectProcesses& instance,
+                                         const TurnSlot& slot, SubjectProcesses& instance,
                                          TimingResult& result) {
-  Lane& lane = result.lanes[place.problem][place.plan][place.subject];
-  auto& handle = instance.handles[place.subject];
+  Lane& lane = result.lanes[slot.problem][slot.plan][slot.subject];
+  auto& handle = instance.handles[slot.subject];
   protocol::TurnArgs args;
   args.handle = *handle;
-  args.problem = request.problems[place.problem];
+  args.problem = request.problems[slot.problem];
   args.plan = request.plan;
-  args.plan.kind = request.plans[place.plan];
+  args.plan.kind = request.plans[slot.plan];
   if (args.plan.kind == PlanKind::hot) {
     const auto now = context.services.clock.steady_now();
     const bool warm = context.last_sustained && now - *context.last_sustained < k_still_warm;
-    args.plan = in_regime(args.plan, request.regime, warm ? DeviceWas::busy : DeviceWas::idle);
+    args.plan = in_regime(args.plan, request.regime,
+                          warm ? PriorDeviceState::busy : PriorDeviceState::idle);
   }
-  args.placement = place.placement;
+  args.placement = slot.placement;
   args.fresh_calls = request.fresh_calls;
   auto answer = context.worker->turn(args);
   if (!answer && answer.error().invalidity == Invalidity::constraints) {
-    // It lives on, and other problems have nothing to do with this one.
-    for (auto& plan : result.lanes[place.problem]) plan[place.subject].failure = answer.error();
+    // The process is alive, and other problems are not affected.
+    for (auto& plan : result.lanes[slot.problem]) plan[slot.subject].failure = answer.error();
     return std::optional<Turn>{};
   }
   if (!answer) {
-    // The process may be gone; later problems of this instance cannot use it either.
+    // The process may have ended; later problems of this instance cannot use it either.
     handle.reset();
     lane.failure = answer.error();
-    fail_all(result, place.subject, answer.error());
+    fail_all(result, slot.subject, answer.error());
     return std::optional<Turn>{};
   }
   context.last_sustained.reset();
@@ -118,11 +119,11 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
     context.last_sustained = context.services.clock.steady_now();
   }
   Turn turn;
-  turn.subject = request.subjects[place.subject]->label;
-  turn.instance = place.instance;
-  turn.placement = place.placement;
-  turn.round = place.round;
-  turn.position = place.position;
+  turn.subject = request.subjects[slot.subject]->label;
+  turn.instance = slot.instance;
+  turn.placement = slot.placement;
+  turn.round = slot.round;
+  turn.position = slot.position;
   turn.samples_us = answer->samples_us;
   turn.calls_per_sample = answer->calls_per_sample;
   turn.wall_us = answer->wall_us;
@@ -130,33 +131,33 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   turn.conditions = answer->conditions;
   WB_TRY_ASSIGN(
       const std::int64_t seq,
-      context.log("turn_measured", turn_event(context, request, place, turn, answer->spot)));
-  auto& range = result.events[place.problem];
+      context.log("turn_measured", turn_event(context, request, slot, turn, answer->spot)));
+  auto& range = result.events[slot.problem];
   if (range.first == 0) range.first = seq;
   range.second = seq;
   if (answer->spot && !answer->spot->pass) {
     lane.failure =
         Failure{Invalidity::correctness, "a timed output was wrong: " + answer->spot->reason, ""};
-    fail_all(result, place.subject, *lane.failure);
+    fail_all(result, slot.subject, *lane.failure);
     return std::optional<Turn>{};
   }
   return std::optional<Turn>(std::move(turn));
 }
 
-/// One place in the order. A turn that was disturbed (foreign load, a throttled GPU) is logged and
-/// taken again, a few times; what stays disturbed counts for nothing. Where that does not end, only
-/// lanes that have no clean turn yet go on trying: a session on a busy machine gets wider
-/// intervals, not many times the time.
-Result<void> take_turn(Context& context, const TimingRequest& request, const Place& place,
+/// Takes one turn. A disturbed turn (foreign load, a throttled GPU) is logged and repeated a few
+/// times; if it stays disturbed it does not count. On a machine that stays busy, only lanes without
+/// a clean turn retry further, so that the session gets wider intervals rather than many times the
+/// duration.
+Result<void> take_turn(Context& context, const TimingRequest& request, const TurnSlot& slot,
                        SubjectProcesses& instance, std::int64_t& retries_left,
                        TimingResult& result) {
-  Lane& lane = result.lanes[place.problem][place.plan][place.subject];
-  // Only the objective's plan decides anything: the others get one try.
-  const bool decides = request.plans[place.plan] == context.settings.objective.plan;
+  Lane& lane = result.lanes[slot.problem][slot.plan][slot.subject];
+  // Only the objective's plan decides; the others get one attempt.
+  const bool decides = request.plans[slot.plan] == context.settings.objective.plan;
   std::set<std::string, std::less<>> disturbed_by;
   for (int attempt = 0; attempt < (decides ? k_turn_attempts : 1); ++attempt) {
-    if (lane.failure || !instance.handles[place.subject] || !context.worker) return {};
-    WB_TRY_ASSIGN(auto turn, request_turn(context, request, place, instance, result));
+    if (lane.failure || !instance.handles[slot.subject] || !context.worker) return {};
+    WB_TRY_ASSIGN(auto turn, request_turn(context, request, slot, instance, result));
     if (!turn) return {};
     if (!measure::is_disturbed(turn->flags)) {
       lane.turns.push_back(*std::move(turn));
@@ -199,7 +200,7 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
                             std::vector<measure::FirstCallPairs>(request.subjects.size()));
   const auto total = static_cast<std::int64_t>(request.problems.size()) * request.effort.instances;
   std::int64_t done = 0;
-  // As many as the deciding plan has places: each round has every subject twice.
+  // As many retries as the deciding plan has turns: each round has every subject twice.
   std::int64_t retries_left = total * request.effort.placements * request.effort.rounds *
                               static_cast<std::int64_t>(2 * request.subjects.size());
   for (std::int64_t i = 0; i < request.effort.instances; ++i) {
@@ -229,8 +230,8 @@ Result<TimingResult> time_subjects(Context& context, const TimingRequest& reques
             for (std::size_t at = begin; at < end; ++at) {
               WB_TRY(context.check_stop());
               const auto position = static_cast<std::int64_t>(at);
-              const Place place{p, k, takers[order[at]], number, placement, round, position};
-              WB_TRY(take_turn(context, request, place, instance, retries_left, result));
+              const TurnSlot slot{p, k, takers[order[at]], number, placement, round, position};
+              WB_TRY(take_turn(context, request, slot, instance, retries_left, result));
             }
           }
         }

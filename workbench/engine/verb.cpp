@@ -30,8 +30,8 @@ constexpr std::array<std::pair<ArgumentKind, std::string_view>, 12> k_kind_words
 }};
 
 constexpr std::size_t k_max_string_bytes = 4096;
-/// As the log writes it, which is longer where characters are escaped: the events of one call hold
-/// a text or two beside much else, and a line has room for 64 KiB.
+/// In the log's form, which is longer with escaped characters: the events of a call hold one or two
+/// texts beside other fields, and a line has room for 64 KiB.
 constexpr std::size_t k_max_text_bytes = 20'000;
 constexpr std::size_t k_max_file_bytes = 1u << 20;
 constexpr std::size_t k_max_edits = 64;
@@ -52,7 +52,7 @@ std::size_t logged_bytes(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace).size() - 2;
 }
 
-/// What replaces a broken sequence has bytes, what leaves it out has none.
+/// True for valid UTF-8: replacing a broken sequence leaves bytes, ignoring it leaves none.
 bool is_utf8(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore).size() - 2 ==
          logged_bytes(text);
@@ -77,7 +77,7 @@ std::string misfit_of_string(const ArgumentSpec& spec, const Json& value) {
 }
 
 std::string misfit_of_map(const ArgumentSpec& spec, const Json& value) {
-  // An empty Lua table or JSON array arrives where a map is meant: take it as the empty map.
+  // An empty Lua table or JSON array may be given for a map: accept it as the empty map.
   if (value.is_array() && value.empty()) return {};
   if (!value.is_object()) return fmt::format("must be a map, not {}", value.type_name());
   for (const auto& [key, item] : value.items()) {
@@ -97,7 +97,7 @@ std::string misfit_of_map(const ArgumentSpec& spec, const Json& value) {
   return {};
 }
 
-/// A list of maps, where an empty Lua table stands for the empty list.
+/// A list of maps; an empty Lua table counts as the empty list.
 std::string misfit_of_maps(const Json& value, std::size_t most) {
   if (value.is_object() && value.empty()) return {};
   if (!value.is_array()) return fmt::format("must be a list, not {}", value.type_name());
@@ -134,7 +134,7 @@ std::string misfit_of_edits(const Json& value) {
   return {};
 }
 
-/// Each of them is what the verb of the items takes.
+/// Checks each item against the verb of the items.
 std::string misfit_of_proposals(const VerbSpec& item, const Json& value) {
   if (auto fault = misfit_of_maps(value, k_max_proposals); !fault.empty()) return fault;
   for (std::size_t i = 0; i < value.size() && value.is_array(); ++i) {
@@ -193,8 +193,8 @@ std::string misfit(const ArgumentSpec& spec, const Json& value) {
   return "has a kind that is not known";
 }
 
-/// As bodies read it: whole floats became integers, and what stands for an empty map or list in Lua
-/// and JSON became one. The value fits.
+/// The form that bodies read: whole floats become integers, and empty Lua tables or JSON arrays
+/// become the empty map or list. The value must fit.
 Json normal(const ArgumentSpec& spec, const Json& value) {
   const bool is_map =
       spec.kind == ArgumentKind::configuration || spec.kind == ArgumentKind::file_map;

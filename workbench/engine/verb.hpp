@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a verb is to whoever calls it: its name, its arguments, its answer. The command line, Lua,
-// Python and agent tools are generated from the table of them or checked against it; the module
-// verbs has that table.
+// The interface of a verb: name, arguments, answer. The command line, Lua, Python and agent tools
+// are generated from the table of these specs or checked against it; the module verbs has the
+// table.
 #pragma once
 
 #include <string>
@@ -36,18 +36,18 @@ std::string_view to_string(ArgumentKind value);
 
 struct VerbSpec;
 
-/// Made by the makers of verbs/arguments.hpp.
+/// Constructed by the functions of verbs/arguments.hpp.
 struct ArgumentSpec {
   std::string_view name;
   ArgumentKind kind = ArgumentKind::string;
-  std::string_view unit = {};  ///< of real and integer: "s", "USD", "ratio", …
+  std::string_view unit = {};  ///< for real and integer: "s", "USD", "ratio", …
   std::string_view doc = {};   ///< one line
   bool is_required = false;
-  std::vector<std::string_view> choices = {};  ///< of enumeration
-  double min = 0, max = 0;                     ///< of real and integer; both 0: unbounded
+  std::vector<std::string_view> choices = {};  ///< for enumeration
+  double min = 0, max = 0;                     ///< for real and integer; both 0: unbounded
   bool is_positional = false;                  ///< on the command line
-  bool is_path = false;                        ///< of id and string: names may hold line breaks
-  /// Of proposal_list: each map has the arguments of this verb.
+  bool is_path = false;                        ///< for id and string: names may hold line breaks
+  /// For proposal_list: each map has the arguments of this verb.
   const VerbSpec* item = nullptr;
 
   [[nodiscard]] ArgumentSpec required() const;
@@ -57,7 +57,7 @@ struct ArgumentSpec {
   [[nodiscard]] ArgumentSpec between(double least, double most) const;
 };
 
-/// What a verb needs of a session.
+/// The session that a verb needs.
 enum class SessionNeed { none, creates, reads, writes, optional };
 
 struct VerbSpec {
@@ -67,19 +67,19 @@ struct VerbSpec {
   std::vector<ArgumentSpec> arguments = {};
   /// Result fields: name -> "type: meaning (unit)".
   std::vector<std::pair<std::string_view, std::string_view>> result = {};
-  bool is_long = false;  ///< may run for minutes: tools make it a job
+  bool is_long = false;  ///< may run for minutes, so tools make it a job
   bool reads_only = false;
   bool destructive = false;
   bool in_playbook = true;  ///< offered to Lua and agents inside a session
-  // For the engine alone; no skin shows them.
-  std::string_view writes_if = {};  ///< a flag with which a verb that reads writes
-  bool only_logs = false;           ///< writes where nothing can be measured any more, too
-  bool drives = false;              ///< its body opens, holds and records by other verbs
+  // For the engine only; no front end shows them.
+  std::string_view writes_if = {};  ///< a flag that makes a reading verb write
+  bool only_logs = false;           ///< writes also where nothing can be measured any more
+  bool drives = false;              ///< its body opens, holds and records through other verbs
 };
 
 /// Checks and completes the arguments of one call: unknown names (with a did-you-mean), missing
-/// ones, wrong types, out-of-range numbers. Absent optional arguments stay absent.
-/// Errors: usage.
+/// arguments, wrong types, out-of-range numbers. Absent optional arguments stay absent. Errors:
+/// usage.
 Result<Json> check_arguments(const VerbSpec& verb, const Json& args);
 
 }  // namespace wb::engine

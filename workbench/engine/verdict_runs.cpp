@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t k_at_once = 24;
 
-/// What a session keeps of a drawn run: that of others is the same with its problem and form.
+/// A drawn run in the log: like any run, with its problem and form.
 Json drawn_json(const EdgeDraw& drawn, const protocol::RunResult& run) {
   Json json = run_json(drawn.draw, run);
   if (run.verdict.pass) {
@@ -58,7 +58,7 @@ Json run_json(problem::Draw draw, const protocol::RunResult& run) {
 }
 
 DrawnRuns::DrawnRuns(Context& context, const Subject& subject, const std::vector<EdgeDraw>& drawn,
-                     Proof extent)
+                     VerdictExtent extent)
     : m_context(context), m_subject(subject), m_drawn(drawn), m_extent(extent) {
   m_judgement.drawn = drawn.size();
   m_judgement.problem = drawn.front().problem;
@@ -91,7 +91,7 @@ protocol::VerdictArgs DrawnRuns::request(std::int64_t handle, std::size_t begin,
     run.draw = m_drawn[i].draw;
     run.want_lse = m_drawn[i].want_lse;
     run.form = m_drawn[i].form;
-    if (m_extent == Proof::screening) run.max_blocks = k_screening_blocks;
+    if (m_extent == VerdictExtent::screening) run.max_blocks = k_screening_blocks;
   }
   return args;
 }
@@ -120,7 +120,7 @@ std::size_t DrawnRuns::read(const Outcome<protocol::VerdictResult>& verdict, std
     return at;
   }
   if (!verdict->failure || at >= m_drawn.size()) return at;
-  // A library knows only when it is called what it takes.
+  // A library learns only when called what it supports.
   const bool is_refusal = verdict->failure->invalidity == Invalidity::constraints;
   if (is_refusal && m_subject.variant.manifest.backend == variant::Backend::python) return at + 1;
   fail(at, *verdict->failure);

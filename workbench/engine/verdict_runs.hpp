@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The runs of a verdict: what the log keeps of one, and the drawn ones, which are judged in
-// batches.
+// The runs of a verdict as the log keeps them, and the drawn runs, which are judged in batches.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +18,29 @@ struct Context;
 
 Json run_json(problem::Draw draw, const protocol::RunResult& run);
 
-/// The drawn runs, some with each request: others may want the device too.
+/// Judges the drawn runs, a few per request so that others can use the device in between.
 class DrawnRuns {
  public:
-  /// `drawn` is not empty; what it is given must outlive it.
+  /// `drawn` must not be empty; all references must outlive this.
   DrawnRuns(Context& context, const Subject& subject, const std::vector<variant::EdgeDraw>& drawn,
-            Proof extent);
+            VerdictExtent extent);
 
-  /// Until the first that fails. Errors: canceled.
+  /// Stops at the first failure. Errors: canceled.
   Result<Judgement> judge(runner::WorkerClient& worker, std::int64_t handle);
-  /// What the log keeps of those that were judged.
+  /// The judged runs as the log keeps them.
   [[nodiscard]] const Json& runs() const { return m_runs; }
 
  private:
   [[nodiscard]] protocol::VerdictArgs request(std::int64_t handle, std::size_t begin,
                                               std::size_t end) const;
-  /// Returns with which run to go on.
+  /// Returns the index of the next run.
   std::size_t read(const Outcome<protocol::VerdictResult>& verdict, std::size_t at);
   void fail(std::size_t at, const Failure& failure);
 
   Context& m_context;
   const Subject& m_subject;
   const std::vector<variant::EdgeDraw>& m_drawn;
-  Proof m_extent;
+  VerdictExtent m_extent;
   Judgement m_judgement;
   Json m_runs = Json::array();
 };

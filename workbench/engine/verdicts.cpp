@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The correctness stage: one fresh subject process, judged on every problem before it is timed.
+// The correctness stage: a fresh subject process is judged on every problem before it is timed.
 #include "engine/verdicts.hpp"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ Json read_verdict(const Outcome<protocol::VerdictResult>& verdict, Judgement& ju
   for (const auto& [draw, run] : verdict->runs) {
     runs.push_back(run_json(draw, run));
     const double share = run.verdict.worst.share;
-    // Written so that NaN wins: a NaN share must not hide behind an earlier small one.
+    // Written so that NaN wins over an earlier small share.
     if (!(share <= judgement.worst_share)) judgement.worst_share = share;
     if (!run.verdict.pass) judgement.message = run.verdict.reason;
   }
@@ -73,15 +73,15 @@ bool is_held_out(const problem::Suite& suite, const Problem& problem) {
 }  // namespace
 
 Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& subject,
-                                             const std::vector<Problem>& problems, Proof extent,
-                                             SubjectProcesses* kept, Refusal refusal,
-                                             const std::vector<EdgeDraw>& drawn) {
+                                             const std::vector<Problem>& problems,
+                                             VerdictExtent extent, SubjectProcesses* kept,
+                                             Refusal refusal, const std::vector<EdgeDraw>& drawn) {
   std::vector<Judgement> judgements;
-  // A subject that already died has no process left to unload; either way it is gone afterwards.
+  // A subject that has died has no process to unload; either way it is gone afterwards.
   SubjectProcesses own(context);
   std::optional<std::int64_t> handle;
   Json versions = Json::object();
-  /// Null where there is no worker, or the subject cannot be loaded: the judgement says so.
+  /// Null without a worker or when the subject cannot be loaded; the judgement says so.
   const auto loaded_in = [&](Judgement& judgement) -> WorkerClient* {
     const auto fail = [&judgement](const Failure& failure) -> WorkerClient* {
       judgement.invalidity = failure.invalidity;
@@ -112,7 +112,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
                {"versions", versions},
                {"runs", std::move(runs)}};
     if (judgement.drawn > 0) event["drawn"] = judgement.drawn;
-    // A subject may print the shape that it is shown: that of a held-out problem stays unsaid.
+    // The output may contain the shape of a held-out problem.
     if (!judgement.output.empty() && context.session &&
         !is_held_out(context.settings.suite, judgement.problem)) {
       WB_TRY_ASSIGN(event["output_blob"], context.session->put_blob(judgement.output));
@@ -142,8 +142,9 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
       args.problem = problem;
       args.want_lse = subject.variant.manifest.backend != variant::Backend::python;
       args.rows_without_keys = subject.variant.manifest.support.rows_without_keys;
-      runs = read_verdict(extent == Proof::whole ? worker->verdict(args) : screen(*worker, args),
-                          judgement);
+      runs = read_verdict(
+          extent == VerdictExtent::whole ? worker->verdict(args) : screen(*worker, args),
+          judgement);
     }
     judgement.problem = problem;
     WB_TRY(log(judgement, std::move(runs)));
@@ -153,9 +154,9 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
     }
     const bool failed = judgement.invalidity.has_value();
     judgements.push_back(std::move(judgement));
-    if (failed) return judgements;  // wrong stops here and is never timed
+    if (failed) return judgements;  // a variant that fails its verdict is never timed
   }
-  // Who takes none of the problems that were asked for is told that, and no more.
+  // A subject that supports none of the requested problems gets only that answer.
   const bool takes_any =
       std::any_of(judgements.begin(), judgements.end(),
                   [](const Judgement& judgement) { return judgement.supported; });
@@ -164,7 +165,8 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
   if (WorkerClient* worker = loaded_in(judgement); worker != nullptr) {
     DrawnRuns runs(context, subject, drawn, extent);
     WB_TRY_ASSIGN(judgement, runs.judge(*worker, *handle));
-    // An event is one line of limited length: many runs are several, and the last one decides.
+    // An event is one line of limited length, so many runs become several events; the last one
+    // decides.
     const Json all = runs.runs();
     std::size_t begin = 0;
     for (; begin + k_edge_draws < all.size(); begin += k_edge_draws) {
@@ -201,7 +203,7 @@ std::optional<Failure> failure_of(const std::vector<Judgement>& judgements) {
                  failed->output};
 }
 
-Result<void> tell_subject_output(Context& context, const std::string& words, Json& answer) {
+Result<void> add_subject_output(Context& context, const std::string& words, Json& answer) {
   constexpr std::size_t most_bytes = 4096;
   answer["subject_output"] = words.empty() ? words : variant::cut_in_the_middle(words, most_bytes);
   answer["subject_output_ref"] = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the session had cost by when, a panel for each unit, with the budget where one was set.
+// The session's cost over time, one panel per unit, with the budget if one was set.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -83,7 +83,7 @@ std::vector<Panel> panels_of(const report::Page& page) {
   if (const auto limit = report::integer(budget, "evaluations")) {
     Panel panel{"evaluations", "", {}, {}, static_cast<double>(*limit), {}};
     panel.budget_words = "budget " + report::count(*limit, "evaluation");
-    double n = 0;  // what the budget counts: iterations that were closed and not abandoned
+    double n = 0;  // as the budget counts: closed and not abandoned iterations
     for (const IterationView* iteration : page.facts.tries) {
       const report::IterationOutcome outcome = report::outcome_of(*iteration);
       if (!iteration->closed || outcome == report::IterationOutcome::abandoned) continue;
@@ -95,7 +95,7 @@ std::vector<Panel> panels_of(const report::Page& page) {
   return panels;
 }
 
-double draw_panel(Svg& svg, Material& material, const Panel& panel, double top, const Scale& x,
+double draw_panel(Svg& svg, PageData& page_data, const Panel& panel, double top, const Scale& x,
                   const Scale& minutes) {
   const double height = 92;
   const double bottom = top + 22 + height;
@@ -122,7 +122,7 @@ double draw_panel(Svg& svg, Material& material, const Panel& panel, double top, 
   svg.path(d, "main stem");
   for (const Step& step : panel.steps) {
     if (panel.steps.size() > 150) break;
-    svg.open(material.cited.link(step.seq),
+    svg.open(page_data.cited.link(step.seq),
              fmt::format("{} {} after {} [e{}]", report::with_prefix(step.total), panel.unit,
                          report::duration(step.at_s), step.seq));
     svg.mark(Shape::dot, x(step.at_s), y(step.total), 2.2, "main");
@@ -134,7 +134,8 @@ double draw_panel(Svg& svg, Material& material, const Panel& panel, double top, 
   return bottom + 30;
 }
 
-std::string draw(Material& material, const std::vector<Panel>& panels, double end_s, double width) {
+std::string draw(PageData& page_data, const std::vector<Panel>& panels, double end_s,
+                 double width) {
   double widest = 0;
   for (const Panel& panel : panels) widest = std::max(widest, text_width(panel.end_words));
   const double left = 58, right = width - std::min(widest + 12, 130.0);
@@ -144,7 +145,7 @@ std::string draw(Material& material, const std::vector<Panel>& panels, double en
   const double height = 144.0 * static_cast<double>(panels.size());
   Svg svg(width, height + 18, "Cost over time");
   double top = 0;
-  for (const Panel& panel : panels) top = draw_panel(svg, material, panel, top, x, axis);
+  for (const Panel& panel : panels) top = draw_panel(svg, page_data, panel, top, x, axis);
   svg.text((left + right) / 2, height + 8,
            in_minutes ? "minutes since the session opened" : "seconds since the session opened",
            "xs", Anchor::middle);
@@ -153,8 +154,8 @@ std::string draw(Material& material, const std::vector<Panel>& panels, double en
 
 }  // namespace
 
-double end_of_work_s(const Material& material) {
-  const SessionView& view = material.page.facts.view;
+double end_of_work_s(const PageData& page_data) {
+  const SessionView& view = page_data.page.facts.view;
   double end_s = 0;
   const auto take = [&](const std::string& t) { end_s = std::max(end_s, seconds_at(view, t)); };
   for (const Fact* cost : Debits(view).facts) take(cost->t);
@@ -165,9 +166,9 @@ double end_of_work_s(const Material& material) {
   return end_s > 0 && last_s > 2 * end_s ? end_s : last_s;
 }
 
-std::string burn_figure(Material& material) {
+std::string burn_figure(PageData& page_data) {
   constexpr std::string_view k_heading = "Cost burn";
-  const report::Page& page = material.page;
+  const report::Page& page = page_data.page;
   const std::vector<Panel> panels = panels_of(page);
   if (panels.empty()) return absent("cost-burn", k_heading, "Nothing was debited yet.");
   const SessionView& view = page.facts.view;
@@ -179,9 +180,9 @@ std::string burn_figure(Material& material) {
     caption += "; no budget set";
   }
   caption += ".";
-  const double end_s = end_of_work_s(material);
+  const double end_s = end_of_work_s(page_data);
   return figure("cost-burn", k_heading, caption,
-                [&](double width) { return draw(material, panels, end_s, width); });
+                [&](double width) { return draw(page_data, panels, end_s, width); });
 }
 
 }  // namespace wb::html

@@ -67,7 +67,7 @@ struct Versus {
   std::string parent, before_id, after_id;
 };
 
-std::string item(Material& material, const session::IterationView& iteration,
+std::string item(PageData& page_data, const session::IterationView& iteration,
                  const Versus& versus) {
   const std::string label = words(report::candidate_label(iteration), 80);
   std::string head =
@@ -76,15 +76,15 @@ std::string item(Material& material, const session::IterationView& iteration,
       report::configuration_text(report::field(iteration.opened.payload, "configuration"));
   const std::string with =
       configuration.empty() ? std::string() : " (" + words(configuration, 160) + ")";
-  const std::string link = material.cited.link(iteration.opened.seq);
+  const std::string link = page_data.cited.link(iteration.opened.seq);
   const std::string cite =
       link.empty() ? std::string()
                    : fmt::format(" <a href=\"{}\">[e{}]</a>", link, iteration.opened.seq);
   if (versus.before_id == versus.after_id) {
     return fmt::format("<p>{}: the same sources{}{}</p>", head, with, cite);
   }
-  const auto before = material.session.load_variant_files(versus.before_id);
-  const auto after = material.session.load_variant_files(versus.after_id);
+  const auto before = page_data.session.load_variant_files(versus.before_id);
+  const auto after = page_data.session.load_variant_files(versus.after_id);
   if (!before || !after) {
     return fmt::format(
         "<p>{}{}{}: <span class=\"soft\">sources are not stored in the session"
@@ -101,8 +101,8 @@ std::string item(Material& material, const session::IterationView& iteration,
 
 }  // namespace
 
-std::string diffs_part(Material& material, std::size_t max_bytes) {
-  const report::Facts& facts = material.page.facts;
+std::string diffs_part(PageData& page_data, std::size_t max_bytes) {
+  const report::Facts& facts = page_data.page.facts;
   if (facts.tries.empty()) return {};
   std::string out = "<section id=\"diffs\"><h2>Source changes</h2>\n";
   std::string incumbent = facts.start;
@@ -116,7 +116,7 @@ std::string diffs_part(Material& material, std::size_t max_bytes) {
     if (iteration->incumbent_changed) {
       incumbent = report::text(iteration->incumbent_changed->payload, "to");
     }
-    const std::string one = item(material, *iteration, versus);
+    const std::string one = item(page_data, *iteration, versus);
     if (out.size() + one.size() > max_bytes) {
       ++left_out;
       continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The samples behind the figures: how far those of each subject lie from its own time, so that
+// The samples behind the figures, as distances of each subject's samples from its own time, so that
 // subjects of very different speed share an axis.
 #include <fmt/format.h>
 
@@ -21,8 +21,8 @@ struct Row {
   std::string subject, time;  ///< safe
   std::string_view css;
   std::int64_t seq = 0;
-  double p05 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0;  ///< percent off the reported time
-  std::vector<double> turns;                           ///< medians of turns, percent off it
+  double p05 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0;  ///< percent from the reported time
+  std::vector<double> turns;                           ///< medians of turns, percent from it
   std::size_t samples = 0;
 };
 
@@ -31,14 +31,14 @@ struct Group {
   std::vector<Row> rows;
 };
 
-/// Samples of a subject on a problem, in the phase that the comparison was made from.
-std::optional<Row> row_of(const Material& material, const report::Compared& compared,
+/// The samples of a subject on a problem, in the phase of the comparison.
+std::optional<Row> row_of(const PageData& page_data, const report::Compared& compared,
                           const std::string& subject, std::optional<double> time_us) {
   if (!time_us || !(*time_us > 0)) return std::nullopt;
   Row row;
   std::vector<double> all;
-  for (const TurnRow& turn : material.turns) {
-    if (turn.iteration != material.page.facts.holder->number || turn.phase != compared.phase ||
+  for (const TurnRow& turn : page_data.turns) {
+    if (turn.iteration != page_data.page.facts.holder->number || turn.phase != compared.phase ||
         turn.plan != compared.plan || turn.problem != compared.problem || turn.subject != subject ||
         turn.regime == "sustained" || turn.samples_us.empty()) {
       continue;
@@ -64,8 +64,8 @@ std::optional<Row> row_of(const Material& material, const report::Compared& comp
   return row;
 }
 
-Group group_of(const Material& material, const std::string& problem) {
-  const report::Page& page = material.page;
+Group group_of(const PageData& page_data, const std::string& problem) {
+  const report::Page& page = page_data.page;
   const std::string& plan = page.facts.plan;
   Group group{words(page.facts.title(problem), 60), {}};
   const auto add = [&](std::optional<Row> row, std::string_view css) {
@@ -78,18 +78,18 @@ Group group_of(const Material& material, const std::string& problem) {
     if (compared.problem != problem || compared.plan != plan) continue;
     const std::string against =
         compared.against_rival ? std::string(report::base_name(compared.against)) : std::string();
-    if (page.held.find(against, problem, plan) != &compared) continue;  // a later phase stands
+    if (page.held.find(against, problem, plan) != &compared) continue;  // a later phase is shown
     if (!has_own)
-      add(row_of(material, compared, compared.candidate, compared.candidate_us), "main");
+      add(row_of(page_data, compared, compared.candidate, compared.candidate_us), "main");
     has_own = !group.rows.empty();
-    add(row_of(material, compared, compared.against, compared.against_us),
+    add(row_of(page_data, compared, compared.against, compared.against_us),
         compared.against_rival ? "rival" : "quiet");
   }
   return group;
 }
 
-void draw_row(Svg& svg, Material& material, const Row& row, double y, const Scale& x) {
-  svg.open(material.cited.link(row.seq),
+void draw_row(Svg& svg, PageData& page_data, const Row& row, double y, const Scale& x) {
+  svg.open(page_data.cited.link(row.seq),
            fmt::format("{}: {}; {} samples in {}, 5 to 95 % of them from {} % to {} % [e{}]",
                        row.subject, row.time, row.samples,
                        report::count(static_cast<std::int64_t>(row.turns.size()), "turn"),
@@ -107,7 +107,8 @@ void draw_row(Svg& svg, Material& material, const Row& row, double y, const Scal
   svg.close();
 }
 
-std::string draw(Material& material, const std::vector<Group>& groups, double reach, double width) {
+std::string draw(PageData& page_data, const std::vector<Group>& groups, double reach,
+                 double width) {
   const bool stacked = width < 500;
   const double left = stacked ? 8 : 250, right = width - (stacked ? 8 : 84);
   const double pitch = stacked ? 40 : 23, head = 26;
@@ -130,11 +131,11 @@ std::string draw(Material& material, const std::vector<Group>& groups, double re
       if (stacked) {
         svg.text(left, y + 12, fitted(row.subject, width - 100, 11), "xs halo");
         svg.text(right, y + 12, row.time, "xs halo", Anchor::end);
-        draw_row(svg, material, row, y + 24, x);
+        draw_row(svg, page_data, row, y + 24, x);
       } else {
         svg.text(14, y + 15, fitted(row.subject, left - 26), "");
         svg.text(right + 12, y + 15, row.time, "");
-        draw_row(svg, material, row, y + 11, x);
+        draw_row(svg, page_data, row, y + 11, x);
       }
       y += pitch;
     }
@@ -145,14 +146,14 @@ std::string draw(Material& material, const std::vector<Group>& groups, double re
 
 }  // namespace
 
-std::string distributions_figure(Material& material) {
+std::string distributions_figure(PageData& page_data) {
   constexpr std::string_view k_heading = "Samples behind the figures";
-  const report::Page& page = material.page;
+  const report::Page& page = page_data.page;
   std::vector<Group> groups;
   std::size_t rows = 0, left_out = 0;
   if (page.facts.holder != nullptr) {
     for (const report::SuiteEntry& entry : page.facts.suite) {
-      Group group = group_of(material, entry.problem);
+      Group group = group_of(page_data, entry.problem);
       if (group.rows.empty()) continue;
       if (rows + group.rows.size() > k_max_rows) {
         ++left_out;
@@ -169,7 +170,7 @@ std::string distributions_figure(Material& material) {
   for (const Group& group : groups) {
     for (const Row& row : group.rows) spread.push_back(std::max(-row.p05, row.p95));
   }
-  // Wide enough for nine rows of ten; what lies outside ends at the edge and says so on touch.
+  // Wide enough for nine rows of ten; samples outside are drawn at the edge and labelled.
   const double reach = std::clamp(1.25 * measure::quantile(spread, 0.9), 0.2, 100.0);
   std::string caption = legend({{Shape::dot, "main", "incumbent"},
                                 {Shape::dot, "rival", "rivals"},
@@ -186,7 +187,7 @@ std::string distributions_figure(Material& material) {
                            report::count(static_cast<std::int64_t>(left_out), "more problem"));
   }
   return figure("samples", k_heading, caption,
-                [&](double width) { return draw(material, groups, reach, width); });
+                [&](double width) { return draw(page_data, groups, reach, width); });
 }
 
 }  // namespace wb::html

@@ -51,9 +51,9 @@ std::string HtmlTable::str() const {
   return m_text + "</tbody></table></div>\n";
 }
 
-std::string legend(const std::vector<Key>& keys) {
+std::string legend(const std::vector<LegendEntry>& keys) {
   std::string out = "<ul class=\"legend\">";
-  for (const Key& key : keys) {
+  for (const LegendEntry& key : keys) {
     Svg svg(14, 12, key.safe_words);
     svg.mark(key.shape, 7, 6, 4, key.css);
     out += fmt::format("<li>{} {}</li>", svg.str(), key.safe_words);
@@ -64,7 +64,7 @@ std::string legend(const std::vector<Key>& keys) {
 std::string document(std::string_view safe_title, std::string_view body) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      // Whatever slipped through the escaping could neither run nor load anything.
+      // A second barrier: unescaped text could neither run nor load anything.
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'; img-src data:\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

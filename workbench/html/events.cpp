@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The events that the page cites, a row each, for links to lead to.
+// The events that the page cites, one row each, as targets of links.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ std::string summary(const report::Facts& facts, const session::Event& event) {
   for (const char* key : {"subject", "variant", "candidate"}) add(word(key));
   if (const std::string against = word("against"); !against.empty()) add("against " + against);
   const std::string problem = report::text(payload, "problem");
-  // A title, not the text: that of a held-out problem is hidden while the session is open.
+  // The title and not the text, because the text of a held-out problem is hidden while the session
+  // is open.
   if (!problem.empty()) add(words(facts.title(problem), 80));
   add(word("outcome"));
   if (const auto ratio = report::ratio(payload); ratio.value) add(report::speedup(ratio));
@@ -44,22 +45,22 @@ std::string moment(std::string t) {
 
 }  // namespace
 
-std::string events_part(const Material& material) {
-  if (material.cited.all().empty()) return {};
+std::string events_part(const PageData& page_data) {
+  if (page_data.cited.all().empty()) return {};
   std::string out =
       "<section id=\"events\"><h2>Events cited</h2><p class=\"soft\">The figures above come from "
       "these; <code>sdpa-wb show eN</code> prints one in full, a turn with all samples.</p>"
       "<details><summary>" +
-      report::count(static_cast<std::int64_t>(material.cited.all().size()), "event") +
+      report::count(static_cast<std::int64_t>(page_data.cited.all().size()), "event") +
       "</summary><div class=\"scroll\"><table "
       "class=\"wraps\"><thead><tr><th>event</th><th>time</th><th>type</th>"
       "<th>what</th></tr></thead><tbody>\n";
-  for (const std::int64_t seq : material.cited.all()) {
-    const Result<session::Event> event = material.session.log().event(seq);
+  for (const std::int64_t seq : page_data.cited.all()) {
+    const Result<session::Event> event = page_data.session.log().event(seq);
     if (!event) continue;
-    out +=
-        fmt::format("<tr id=\"e{0}\"><td>e{0}</td><td>{1}</td><td>{2}</td><td>{3}</td></tr>\n", seq,
-                    moment(event->t), words(event->type, 64), summary(material.page.facts, *event));
+    out += fmt::format("<tr id=\"e{0}\"><td>e{0}</td><td>{1}</td><td>{2}</td><td>{3}</td></tr>\n",
+                       seq, moment(event->t), words(event->type, 64),
+                       summary(page_data.page.facts, *event));
   }
   return out + "</tbody></table></div></details></section>\n";
 }

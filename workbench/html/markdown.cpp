@@ -40,7 +40,7 @@ class Writer {
       case MD_BLOCK_HR:
         if (enter) m_out += "<hr>";
         return;
-      case MD_BLOCK_H:  // the page has headings of its own above these
+      case MD_BLOCK_H:  // the page has its own headings above these
         return tag(static_cast<MD_BLOCK_H_DETAIL*>(detail)->level <= 2 ? "h3" : "h4", enter);
       case MD_BLOCK_CODE:
         m_out += enter ? "<pre><code>" : "</code></pre>\n";
@@ -60,7 +60,7 @@ class Writer {
       case MD_BLOCK_TD:
         return cell(type == MD_BLOCK_TH ? "th" : "td", *static_cast<MD_BLOCK_TD_DETAIL*>(detail),
                     enter);
-      default:  // the document, and raw HTML, which is not read as such
+      default:  // the document, and raw HTML, which is not interpreted
         return;
     }
   }
@@ -70,12 +70,12 @@ class Writer {
     if (type == MD_SPAN_EM) tag("em", enter);
     if (type == MD_SPAN_STRONG) tag("strong", enter);
     if (type == MD_SPAN_CODE) tag("code", enter);
-    // Links and pictures lead out of the page: their words stay, they do not.
+    // Links and pictures would leave the page: only their words are kept.
   }
 
   void text(MD_TEXTTYPE type, std::string_view words) {
     if (type == MD_TEXT_NORMAL) {
-      // An escaped "\[e12]" is what somebody wrote, not a citation of the report's.
+      // An escaped "\[e12]" is quoted text and not a citation by the report.
       if (is_escaped(words) && words.front() == '[') {
         flush();
         m_out += '[';
@@ -102,7 +102,7 @@ class Writer {
   }
 
  private:
-  /// md4c hands out parts of the text it was given.
+  /// Valid because md4c passes pointers into its input text.
   [[nodiscard]] bool is_escaped(std::string_view words) const {
     const char* begin = m_source.data();
     return !words.empty() && words.data() > begin && words.data() < begin + m_source.size() &&
@@ -126,7 +126,7 @@ class Writer {
     }
   }
 
-  /// Writes the words read so far, with [e12] as links. md4c hands them out in pieces.
+  /// Writes the collected words, with [e12] as links. md4c passes text in pieces.
   void flush() {
     const std::string_view all = m_pending;
     std::size_t done = 0;
@@ -181,7 +181,7 @@ std::string render_markdown(std::string_view markdown, Citations& cited) {
     return 0;
   };
   if (md_parse(markdown.data(), static_cast<MD_SIZE>(markdown.size()), &parser, &out) != 0) {
-    throw std::bad_alloc();  // md4c fails for want of memory only: no callback refuses anything
+    throw std::bad_alloc();  // md4c fails only without memory: no callback returns an error
   }
   return out.take();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to html: the Markdown report as HTML. md4c reads it; only known elements come out, raw
-// HTML is text, no link leads outside of the page.
+// Private to html: converts the Markdown report to HTML. md4c parses it; only known elements are
+// written, raw HTML becomes text, and no link leaves the page.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct SplitReport {
 };
 SplitReport split_report(std::string_view markdown);
 
-/// #report: whole lines of at most `max_bytes` of Markdown, so that the page stays small, and how
-/// much follows; tables may end early.
+/// #report: whole lines, at most `max_bytes` of Markdown so that the page stays small, and a note
+/// on what was left out. Tables may be cut.
 std::string report_part(std::string_view markdown, Citations& cited, std::size_t max_bytes);
 
 }  // namespace wb::html

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the device could do and what was measured: FLOP/s over FLOP per byte, a point a problem and
-// subject. The roof is that of the problems' dtype.
+// The roofline: FLOP/s over FLOP per byte, one point per problem and subject. The roof is that of
+// the problems' dtype.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::string rate(double flops_per_s) {
   return report::with_prefix(flops_per_s) + "FLOP/s";
 }
 
-/// "200 G": of a round value.
+/// A round value as "200 G".
 std::string short_rate(double value) {
   constexpr std::pair<double, const char*> k_prefixes[] = {
       {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
@@ -72,7 +72,7 @@ void add_mark(Spot& spot, const problem::Work& work, const report::Compared& com
                                     tick_text(spot.intensity), compared.seq)});
 }
 
-/// Any comparison of the problem in which the iteration's own variant was timed.
+/// Any comparison of the problem that timed the iteration's own variant.
 const report::Compared* own_time(const report::Facts& facts, const report::ComparisonIndex& index,
                                  const std::string& problem) {
   const report::Compared* found = index.find("", problem, facts.plan);
@@ -123,7 +123,7 @@ Plot plot_of(const report::Page& page) {
                                                : report::ComparisonIndex(session::IterationView{});
   std::set<std::string> dtypes;
   for (const report::SuiteEntry& entry : facts.suite) {
-    if (entry.held_out && facts.hide_held_out) {  // its place would tell its shape
+    if (entry.held_out && facts.hide_held_out) {  // its position would reveal its shape
       ++plot.hidden;
       continue;
     }
@@ -169,7 +169,7 @@ void draw_roofs(Svg& svg, const Plot& plot, const Scale& x, const Scale& y) {
            "halo s");
 }
 
-void draw_spots(Svg& svg, Material& material, const Plot& plot, const Scale& x, const Scale& y) {
+void draw_spots(Svg& svg, PageData& page_data, const Plot& plot, const Scale& x, const Scale& y) {
   const bool is_numbered = plot.spots.size() > 1;
   struct Label {
     double x, y;
@@ -179,7 +179,7 @@ void draw_spots(Svg& svg, Material& material, const Plot& plot, const Scale& x, 
   for (std::size_t i = 0; i < plot.spots.size(); ++i) {
     const Spot& spot = plot.spots[i];
     for (const Mark& mark : spot.marks) {
-      svg.open(material.cited.link(mark.seq), mark.title);
+      svg.open(page_data.cited.link(mark.seq), mark.title);
       svg.mark(mark.shape, x(spot.intensity), y(mark.flops_per_s),
                mark.shape == Shape::square ? 3 : 4, mark.css);
       svg.close();
@@ -200,7 +200,7 @@ void draw_spots(Svg& svg, Material& material, const Plot& plot, const Scale& x, 
   }
 }
 
-std::string draw(Material& material, const Plot& plot, double width) {
+std::string draw(PageData& page_data, const Plot& plot, double width) {
   const double left = 62, right = width - 14, top = 20, bottom = 322;
   Svg svg(width, bottom + 42, "Roofline: FLOP/s over FLOP per byte");
   double x_low = 1e300, x_high = 0, y_low = 1e300, y_high = 0;
@@ -233,16 +233,16 @@ std::string draw(Material& material, const Plot& plot, double width) {
   svg.text(left - 7, top - 8, "FLOP/s", "xs", Anchor::end);
   svg.text((left + right) / 2, bottom + 35, "FLOP per byte that must move", "xs", Anchor::middle);
   draw_roofs(svg, plot, x, y);
-  draw_spots(svg, material, plot, x, y);
+  draw_spots(svg, page_data, plot, x, y);
   return svg.str();
 }
 
-std::string table_of(Material& material, const Plot& plot) {
+std::string table_of(PageData& page_data, const Plot& plot) {
   HtmlTable table({"#>", "problem", "dtype", "FLOP per byte>", "incumbent us>", "FLOP/s>",
                    "fastest rival us>", "event"});
   for (std::size_t i = 0; i < plot.spots.size(); ++i) {
     const Spot& spot = plot.spots[i];
-    const std::string link = material.cited.link(spot.seq);
+    const std::string link = page_data.cited.link(spot.seq);
     table.row({fmt::format("{}", i + 1), spot.name, spot.dtype, tick_text(spot.intensity),
                spot.own_time_us, spot.own_rate, spot.rival_time_us,
                link.empty() ? "" : fmt::format("<a href=\"{}\">e{}</a>", link, spot.seq)});
@@ -252,13 +252,13 @@ std::string table_of(Material& material, const Plot& plot) {
 
 }  // namespace
 
-std::string roofline_figure(Material& material) {
+std::string roofline_figure(PageData& page_data) {
   constexpr std::string_view k_heading = "Roofline";
-  const report::Page& page = material.page;
+  const report::Page& page = page_data.page;
   const Plot plot = plot_of(page);
   if (plot.spots.empty()) return absent("roofline", k_heading, "Nothing was timed yet.");
-  std::vector<Key> keys{{Shape::dot, "main", "incumbent"},
-                        {Shape::diamond, "rival", "fastest rival"}};
+  std::vector<LegendEntry> keys{{Shape::dot, "main", "incumbent"},
+                                {Shape::diamond, "rival", "fastest rival"}};
   if (page.facts.holder != page.facts.baseline) keys.push_back({Shape::square, "quiet", "start"});
   std::string caption = legend(keys);
   caption += fmt::format("Medians, {}. FLOP and bytes are what the problem itself demands. ",
@@ -272,8 +272,8 @@ std::string roofline_figure(Material& material) {
                            report::count(plot.hidden, "held-out problem"));
   }
   return figure(
-      "roofline", k_heading, caption, [&](double width) { return draw(material, plot, width); },
-      table_of(material, plot));
+      "roofline", k_heading, caption, [&](double width) { return draw(page_data, plot, width); },
+      table_of(page_data, plot));
 }
 
 }  // namespace wb::html

@@ -13,7 +13,7 @@
 namespace wb::html {
 namespace {
 
-/// How much of the parts that grow with the session goes in.
+/// Size limits for the parts that grow with the session.
 struct Room {
   std::size_t diff_bytes = 500'000, events = 3'000, report_bytes = 600'000;
 };
@@ -22,7 +22,8 @@ struct Tile {
   std::string big, small;  ///< safe
 };
 
-/// "1.02x [1.01, 1.03], faster" as "1.02x" and the rest; words without a figure as they are.
+/// Splits "1.02x [1.01, 1.03], faster" into "1.02x" and the rest; text without a figure is
+/// unchanged.
 Tile tile_of(const std::string& safe, const std::string& tail) {
   const bool has_figure = !safe.empty() && safe.front() >= '0' && safe.front() <= '9';
   const std::size_t end =
@@ -102,20 +103,20 @@ std::string navigation(bool has_diffs, bool has_events) {
 std::string page_of(const session::Session& session, const session::SessionView& view,
                     const TurnTable& turns, const std::string& markdown, const std::string& index,
                     const Room& room) {
-  Material material(session, view, room.events);
-  material.turns = turns;
+  PageData page_data(session, view, room.events);
+  page_data.turns = turns;
   const SplitReport report = split_report(markdown);
   const std::string title = unmarked(report.title);
-  std::string first = "<header class=\"first\">\n" + kind_line(material.page.facts, index) +
-                      "<h1>" + title + "</h1>\n" + redaction_note(material.page.facts) +
-                      tiles(material.page) + render_markdown(report.first_screen, material.cited) +
-                      "</header>\n";
-  std::string figures = standing_figure(material) + speedups_figure(material) +
-                        roofline_figure(material) + distributions_figure(material) +
-                        timeline_figure(material) + burn_figure(material);
-  const std::string diffs = diffs_part(material, room.diff_bytes);
-  const std::string rest = report_part(report.rest, material.cited, room.report_bytes);
-  const std::string events = events_part(material);
+  std::string first = "<header class=\"first\">\n" + kind_line(page_data.page.facts, index) +
+                      "<h1>" + title + "</h1>\n" + redaction_note(page_data.page.facts) +
+                      tiles(page_data.page) +
+                      render_markdown(report.first_screen, page_data.cited) + "</header>\n";
+  std::string figures = standing_figure(page_data) + speedups_figure(page_data) +
+                        roofline_figure(page_data) + distributions_figure(page_data) +
+                        timeline_figure(page_data) + burn_figure(page_data);
+  const std::string diffs = diffs_part(page_data, room.diff_bytes);
+  const std::string rest = report_part(report.rest, page_data.cited, room.report_bytes);
+  const std::string events = events_part(page_data);
   const std::string footer = fmt::format(
       "<footer>Made from {} of the session's log, head <code>{}</code>, recorded by "
       "sdpa-wb {}. One file, "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The index over a folder of sessions: what each came to, the best of each suite, what all cost.
+// The index over a folder of sessions: the result of each, the best of each suite, and the total
+// cost.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,12 +18,12 @@ using session::CostItem;
 
 namespace {
 
-/// "no name" rather than an empty cell.
+/// A dash for an empty cell.
 std::string or_dash(const std::string& safe) {
   return safe.empty() ? "\u2013" : safe;
 }
 
-/// The page's address: percent-encoded, so that no name of a folder can be an address of its own.
+/// The page's address, percent-encoded so that a folder's name cannot be another address.
 std::string address(const std::string& name) {
   std::string out = "./";
   for (const char c : session::file_name(name, ".html")) {
@@ -40,7 +41,7 @@ std::string anchor(const SiteEntry& entry) {
                      entry.is_redacted ? " (redacted copy)" : "");
 }
 
-/// Long names may break after these, so that a table needs less width.
+/// Allows breaks inside long names, so that a table needs less width.
 std::string breakable(const std::string& safe) {
   std::string out;
   for (const char c : safe) {
@@ -54,7 +55,7 @@ std::string name_cell(const std::string& untrusted) {
   return or_dash(breakable(words(untrusted, 80)));
 }
 
-/// Without what the words below the heading say once.
+/// The figure without what the text below the heading already states.
 std::string short_figure(const std::string& safe) {
   constexpr std::string_view k_mean = ", geometric mean without an interval";
   return or_dash(safe.substr(0, safe.find(k_mean)));
@@ -74,7 +75,8 @@ std::string sessions_table(const std::vector<SiteEntry>& entries) {
   return "<section id=\"sessions\"><h2>Sessions</h2>" + table.str() + "</section>\n";
 }
 
-/// Ratios to rivals measured in the same session are all that two sessions share: times are not.
+/// Two sessions can be compared only by their ratios to rivals measured in the same session, not by
+/// times.
 std::string best_table(const std::vector<SiteEntry>& entries) {
   std::map<std::string, const SiteEntry*> best;
   std::map<std::string, std::int64_t> of;
@@ -104,12 +106,12 @@ std::string best_table(const std::vector<SiteEntry>& entries) {
          table.str() + "</section>\n";
 }
 
-/// "2026-11-20", in one piece.
+/// The date "2026-11-20" without line breaks.
 std::string day(const std::string& t) {
   return "<span class=\"nowrap\">" + words(t.substr(0, 10), 20) + "</span>";
 }
 
-/// What sessions came to together: "$12.30", "$12.30 and what has no rate", "rate not given".
+/// The total cost of sessions: "$12.30", "$12.30 and what has no rate", "rate not given".
 struct Money {
   double usd = 0;
   int decimals = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each iteration over its incumbent: measured with interval, beside what was predicted.
+// The speedup of each iteration over its incumbent, measured with interval, beside the prediction.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,17 +69,17 @@ Scale value_scale(const std::vector<Point>& points, double top, double bottom) {
   return {low, high, bottom, top, true};
 }
 
-void draw_point(Svg& svg, Material& material, const Point& point, double x, const Scale& y,
+void draw_point(Svg& svg, PageData& page_data, const Point& point, double x, const Scale& y,
                 bool labeled) {
   if (point.predicted && *point.predicted > 0) {
     svg.open(
-        material.cited.link(point.predicted_seq),
+        page_data.cited.link(point.predicted_seq),
         fmt::format("iteration {}: predicted {}", point.number, report::speedup(point.predicted)));
     svg.mark(Shape::diamond, x - 5, y(*point.predicted), 3.6, "quiet");
     svg.close();
   }
-  svg.open(material.cited.link(point.seq), fmt::format("iteration {}, {}: {} [e{}]", point.number,
-                                                       point.label, point.words, point.seq));
+  svg.open(page_data.cited.link(point.seq), fmt::format("iteration {}, {}: {} [e{}]", point.number,
+                                                        point.label, point.words, point.seq));
   if (!point.ratio.value || !(*point.ratio.value > 0)) {
     svg.text(x, y.from - 5, "\u00d7", "s b", Anchor::middle);
     svg.close();
@@ -98,7 +98,7 @@ void draw_point(Svg& svg, Material& material, const Point& point, double x, cons
   svg.close();
 }
 
-std::string draw(Material& material, const std::vector<Point>& points, double width) {
+std::string draw(PageData& page_data, const std::vector<Point>& points, double width) {
   const double left = 46, right = width - 52, top = 14;
   const double bottom = points.size() < 4 ? 140 : 218;  // few points need no tall frame
   Svg svg(width, bottom + 44, "Speedup of each iteration over its incumbent, with predictions");
@@ -114,7 +114,7 @@ std::string draw(Material& material, const std::vector<Point>& points, double wi
   for (std::size_t i = 0; i < points.size(); ++i) {
     const double x = left + (static_cast<double>(i) + 0.5) * step;
     const bool labeled = step > 62 || (points[i].outcome == IterationOutcome::win && step > 30);
-    draw_point(svg, material, points[i], x, y, labeled);
+    draw_point(svg, page_data, points[i], x, y, labeled);
     if (i % every == 0) {
       svg.text(x, bottom + 18, fmt::format("{}", points[i].number), "s", Anchor::middle);
     }
@@ -125,8 +125,8 @@ std::string draw(Material& material, const std::vector<Point>& points, double wi
 
 }  // namespace
 
-std::string speedups_figure(Material& material) {
-  const report::Facts& facts = material.page.facts;
+std::string speedups_figure(PageData& page_data) {
+  const report::Facts& facts = page_data.page.facts;
   const std::vector<Point> points = points_of(facts);
   constexpr std::string_view k_heading = "Speedup, iteration by iteration";
   if (points.empty()) {
@@ -143,9 +143,9 @@ std::string speedups_figure(Material& material) {
           "suite ({}), by ratios; the bar is the {}. Above 1x is faster; \u00d7 was not "
           "measured.",
           words(facts.plan_label(facts.plan), 40),
-          unmarked(report::interval_name(material.page.held)));
+          unmarked(report::interval_name(page_data.page.held)));
   return figure("speedup", k_heading, caption,
-                [&](double width) { return draw(material, points, width); });
+                [&](double width) { return draw(page_data, points, width); });
 }
 
 }  // namespace wb::html

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The incumbent beside SDPA, problem by problem: the ratio to the fastest rival that stands there.
+// The incumbent beside SDPA, problem by problem: the ratio to the fastest rival with a figure.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::string_view css_of(const report::Compared& compared) {
   return compared.outcome == "faster" ? "good" : compared.outcome == "slower" ? "bad" : "quiet";
 }
 
-std::string draw(Material& material, const std::vector<StandingRow>& rows, double width) {
+std::string draw(PageData& page_data, const std::vector<StandingRow>& rows, double width) {
   double longest = 0;
   for (const StandingRow& row : rows) longest = std::max(longest, text_width(row.name));
   const bool stacked = width < 500;  // the name above its line
@@ -75,7 +75,7 @@ std::string draw(Material& material, const std::vector<StandingRow>& rows, doubl
     } else {
       svg.text(0, y + 4, fitted(row.name, left - 12), "");
     }
-    svg.open(material.cited.link(row.compared->seq), row.title);
+    svg.open(page_data.cited.link(row.compared->seq), row.title);
     if (ratio.low && ratio.high && *ratio.low > 0) {
       svg.line(x(*ratio.low), y, x(*ratio.high), y, fmt::format("{} stem", css_of(*row.compared)));
     }
@@ -90,8 +90,8 @@ std::string draw(Material& material, const std::vector<StandingRow>& rows, doubl
 
 }  // namespace
 
-std::string standing_figure(Material& material) {
-  const report::Page& page = material.page;
+std::string standing_figure(PageData& page_data) {
+  const report::Page& page = page_data.page;
   const std::vector<StandingRow> rows = rows_of(page);
   constexpr std::string_view k_heading = "Beside SDPA, problem by problem";
   if (rows.empty()) {
@@ -112,7 +112,7 @@ std::string standing_figure(Material& material) {
                     report::count(static_cast<std::int64_t>(page.sdpa.missing.size()), "problem"));
   }
   return figure("sdpa", k_heading, caption,
-                [&](double width) { return draw(material, rows, width); });
+                [&](double width) { return draw(page_data, rows, width); });
 }
 
 }  // namespace wb::html

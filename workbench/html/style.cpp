@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one style sheet: a page to be read, on paper colors, with few lines. The hues are those of
-// Okabe and Ito, darkened or lightened to be legible on each ground; what a color says, a shape or
-// a word says too.
+// The only style sheet: paper colors and few lines. The hues are those of Okabe and Ito, darkened
+// or lightened to be legible on each ground; a shape or a word repeats what a color says.
 #include "html/document.hpp"
 
 namespace wb::html {

@@ -8,9 +8,9 @@
 namespace wb::html {
 namespace {
 
-constexpr double k_letter_em = 0.62;  ///< of the widest font in style.cpp
+constexpr double k_letter_em = 0.62;  ///< width of a letter in the widest font of style.cpp
 
-/// Bytes of the character at the front: an entity, or one code point.
+/// The bytes of the first character: an entity or one code point.
 std::size_t character_bytes(std::string_view safe) {
   if (safe.front() == '&') {
     const std::size_t end = safe.find(';');

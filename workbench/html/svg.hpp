@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to html: an SVG picture, drawn in pixels from the top left. Colors and weights are
-// classes (style.cpp), so that light, dark and print need no second drawing.
+// Private to html: an SVG picture in pixels from the top left. Colors and widths are CSS classes
+// (style.cpp), so that light, dark and print share one drawing.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ enum class Anchor { start, middle, end };
 
 class Svg {
  public:
-  /// `label` says what is to be seen, for who cannot see it; escaped here.
+  /// `label` describes the picture for screen readers; it is escaped here.
   Svg(double width, double height, std::string_view label);
 
   void line(double x1, double y1, double x2, double y2, std::string_view css);
   void rect(double x, double y, double width, double height, std::string_view css);
   void path(std::string_view d, std::string_view css);
   void mark(Shape shape, double x, double y, double radius, std::string_view css);
-  /// `safe` is escaped already (text.hpp).
+  /// `safe` is already escaped (text.hpp).
   void text(double x, double y, std::string_view safe, std::string_view css,
             Anchor anchor = Anchor::start);
-  /// What is drawn until close() shows `safe_title` and leads to `href` ("#e12"; empty: nowhere).
+  /// Elements drawn until close() show `safe_title` and link to `href` ("#e12"; empty: no link).
   void open(std::string_view href, std::string_view safe_title);
   void close();
 
@@ -36,9 +36,9 @@ class Svg {
   std::string m_label, m_body, m_closing;
 };
 
-/// Width of a text in 12 px figures and letters, on the safe side.
+/// An upper estimate of a text's width at 12 px.
 double text_width(std::string_view text, double size_px = 12);
-/// `safe` text cut to `width` pixels, with an ellipsis; entities are not cut apart.
+/// `safe` text cut to `width` pixels, with an ellipsis; never cuts an entity.
 std::string fitted(std::string_view safe, double width, double size_px = 12);
 
 }  // namespace wb::html

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t k_max_source_bytes = 300;
 
-/// "[e12]" at the front: its length with the space before it dropped by the caller, else 0.
+/// The length of a citation "[e12]" at the front, else 0. The caller drops the space before it.
 std::size_t citation_length(std::string_view text) {
   if (!text.starts_with("[e")) return 0;
   std::size_t end = 2;
@@ -21,7 +21,7 @@ std::size_t citation_length(std::string_view text) {
   return end > 2 && end < text.size() && text[end] == ']' ? end + 1 : 0;
 }
 
-/// The same of a range of them: "[e3] to [e9]", "[e3] to [e9] (4 events)".
+/// The same for a range: "[e3] to [e9]", "[e3] to [e9] (4 events)".
 std::size_t citations_length(std::string_view text) {
   constexpr std::string_view k_to = " to ", k_open = " (", k_close = " events)";
   std::size_t length = citation_length(text);
@@ -100,7 +100,7 @@ std::string unmarked(std::string_view markdown) {
       ++i;
     }
   }
-  // What the report wrote as an entity is one already; all else is escaped here.
+  // Entities from the report are kept; all else is escaped.
   std::string safe;
   for (std::size_t i = 0; i < out.size(); ++i) {
     bool is_entity = false;

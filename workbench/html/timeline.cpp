@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When what happened: iterations, and below them when kernels were built, judged and timed.
+// The timeline: iterations, and below them when kernels were built, judged and timed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Bar {
 };
 
 struct Story {
-  double end_s = 0, log_s = 0;  ///< of the axis; of the log
+  double end_s = 0, log_s = 0;  ///< ends of the axis and of the log
   std::vector<Bar> bars;
   std::vector<Lane> lanes;
   std::vector<Span> pauses;
@@ -90,12 +90,12 @@ void add_builds(Lane& lane, const IterationView& iteration, const Times& times) 
   }
 }
 
-Story story_of(const Material& material) {
-  const report::Facts& facts = material.page.facts;
+Story story_of(const PageData& page_data) {
+  const report::Facts& facts = page_data.page.facts;
   const session::SessionView& view = facts.view;
   const Times times(view);
   Story story;
-  story.end_s = end_of_work_s(material);
+  story.end_s = end_of_work_s(page_data);
   story.log_s = times.at(view.last_t);
   Lane builds{"built", "quiet", {}}, verdicts{"judged", "rival", {}}, turns{"timed", "main", {}};
   add_builds(builds, view.outside, times);
@@ -106,14 +106,14 @@ Story story_of(const Material& material) {
       verdicts.spans.push_back({times.at(verdict.t), times.at(verdict.t)});
     }
   }
-  for (const TurnRow& turn : material.turns) {
-    const double end = times.at(material.session.log().envelope(turn.seq).t);
+  for (const TurnRow& turn : page_data.turns) {
+    const double end = times.at(page_data.session.log().envelope(turn.seq).t);
     turns.spans.push_back({std::max(0.0, end - turn.wall_us * 1e-6), end});
   }
   story.lanes = {std::move(builds), std::move(verdicts), std::move(turns)};
   double paused_s = -1;
-  for (std::int64_t seq = 1; seq <= material.session.log().size(); ++seq) {
-    const session::EventEnvelope event = material.session.log().envelope(seq);
+  for (std::int64_t seq = 1; seq <= page_data.session.log().size(); ++seq) {
+    const session::EventEnvelope event = page_data.session.log().envelope(seq);
     if (event.type == "session_paused") paused_s = times.at(event.t);
     if (event.type == "session_resumed" && paused_s >= 0) {
       story.pauses.push_back({paused_s, times.at(event.t)});
@@ -123,7 +123,7 @@ Story story_of(const Material& material) {
   return story;
 }
 
-/// Spans as a picture can show them: what shares a pixel is one.
+/// Draws spans; spans that share a pixel are drawn as one.
 std::string painted(const std::vector<Span>& spans, const Scale& x, double top, double height) {
   const auto columns = static_cast<std::size_t>(x.to - x.from) + 1;
   std::vector<bool> on(columns, false);
@@ -157,7 +157,7 @@ Unit unit_for(double seconds) {
   return seconds > 180 ? Unit{"minutes", 60} : Unit{"seconds", 1};
 }
 
-std::string draw(Material& material, const Story& story, double width) {
+std::string draw(PageData& page_data, const Story& story, double width) {
   const double left = 62, right = width - 12;
   const Scale x{0, std::max(story.end_s, 1e-3), left, right, false};
   const double lane_height = 12, pitch = 24, bar_top = 10, bar_height = 22;
@@ -181,11 +181,11 @@ std::string draw(Material& material, const Story& story, double width) {
   svg.text(left - 8, bar_top + 15, "iteration", "s", Anchor::end);
   for (const Bar& bar : story.bars) {
     const double from = x(bar.span.from_s), length = std::max(1.5, x(bar.span.to_s) - from - 1);
-    svg.open(material.cited.link(bar.seq), bar.title);
+    svg.open(page_data.cited.link(bar.seq), bar.title);
     svg.rect(from, bar_top, length, bar_height, fmt::format("{} bar", bar.css));
     svg.close();
   }
-  // Labels behind all bars: a narrow neighbour must not cover one.
+  // Labels are drawn after all bars, because a narrow neighbour must not cover one.
   for (const Bar& bar : story.bars) {
     const double from = x(bar.span.from_s), length = x(bar.span.to_s) - from;
     if (length > text_width(bar.label) + 10) {
@@ -206,8 +206,8 @@ std::string draw(Material& material, const Story& story, double width) {
 
 }  // namespace
 
-std::string timeline_figure(Material& material) {
-  const Story story = story_of(material);
+std::string timeline_figure(PageData& page_data) {
+  const Story story = story_of(page_data);
   constexpr std::string_view k_heading = "Timeline";
   if (story.bars.empty()) return absent("timeline", k_heading, "No iteration was opened.");
   std::string caption = fmt::format(
@@ -220,7 +220,7 @@ std::string timeline_figure(Material& material) {
   }
   if (!story.pauses.empty()) caption += " Shaded: paused.";
   return figure("timeline", k_heading, caption,
-                [&](double width) { return draw(material, story, width); });
+                [&](double width) { return draw(page_data, story, width); });
 }
 
 }  // namespace wb::html

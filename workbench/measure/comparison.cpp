@@ -26,12 +26,13 @@ bool has_floor(const CompareOptions& options) {
 }
 
 struct Pairs {
-  hierarchy::CellLogs logs;            ///< ln(rival / candidate), pass by pass
-  std::size_t all = 0, disturbed = 0;  ///< rounds that both measured; those left out of them
+  hierarchy::CellLogs logs;  ///< ln(rival / candidate), by pass
+  /// Rounds that both measured, and those left out as disturbed.
+  std::size_t all = 0, disturbed = 0;
 };
 
-/// Wherever both were timed in the same ABBA round: first passes with first passes, second with
-/// second. A round that was disturbed on either side is left out whole.
+/// Pairs passes of the same ABBA round: first with first, second with second. A round disturbed on
+/// either side is left out entirely.
 Pairs pair_up(std::span<const Turn> candidate, std::span<const Turn> rival) {
   const auto candidate_logs = hierarchy::cell_logs(candidate);
   const auto rival_logs = hierarchy::cell_logs(rival);
@@ -58,7 +59,7 @@ double error_between(std::span<const hierarchy::Cluster> clusters, const Compare
                                     options.seed);
 }
 
-/// The same from the spread of rounds inside the instances.
+/// Bootstrap standard error from the spread of rounds inside the instances.
 double error_within(std::span<const hierarchy::Cluster> clusters, const CompareOptions& options) {
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
   for (const auto& cluster : clusters) fewest = std::min(fewest, cluster.rounds());
@@ -67,7 +68,7 @@ double error_within(std::span<const hierarchy::Cluster> clusters, const CompareO
                                     options.seed);
 }
 
-/// Half-width of ln(speedup), by the three cases of the header; k_unknown for one process alone.
+/// Half-width of ln(speedup) by the three cases in the header; k_unknown for a single process.
 double half_width(std::span<const hierarchy::Cluster> clusters, const CompareOptions& options) {
   const auto instances = static_cast<double>(clusters.size());
   const bool enough = static_cast<std::int64_t>(clusters.size()) >= options.min_instances;
@@ -84,8 +85,8 @@ double half_width(std::span<const hierarchy::Cluster> clusters, const CompareOpt
   return std::sqrt(repeat * repeat + between * between / instances);
 }
 
-/// A few processes may agree by luck. The spread of equal code is a second estimate of the same
-/// error: half of ln(speedup), which no interval of enough processes falls below.
+/// Least half-width of ln(speedup) for enough processes: a few may agree by luck, and the spread of
+/// equal code is a second estimate of the same error.
 double least_half_width(std::int64_t instances, const CompareOptions& options) {
   if (instances < options.min_instances) return 0;
   return student_t_quantile(0.5 + options.confidence / 2, std::numeric_limits<double>::infinity()) *
@@ -98,13 +99,13 @@ double same_margin(const CompareOptions& options) {
   return std::min(margin, k_most_same_margin_frac);
 }
 
-/// A share of ten and more is no figure that anyone can use.
+/// A share of ten or more is not useful as a figure.
 std::string percent(double frac) {
   return frac < 10 ? fmt::format("{:.2f} %", 100 * frac) : std::string("more than 1000 %");
 }
 
 std::string explain(const Comparison& result, const CompareOptions& options) {
-  if (says_nothing(result.interval)) {
+  if (is_uninformative(result.interval)) {
     return fmt::format(
         "the {:.0f} % interval says nothing: {} process{} and {} round{} per side differ so much "
         "that it reaches a factor of more than 100 either way",
@@ -150,8 +151,8 @@ void check(std::size_t comparisons, std::size_t others, std::span<const double> 
   }
 }
 
-/// How many instances all comparisons share, leaving exact ones aside; 0 when they differ, when
-/// there are fewer than k_min_instances, or when one lacks its instances' figures.
+/// The number of instances shared by all comparisons, exact ones aside; 0 when they differ, are
+/// fewer than k_min_instances, or lack their instances' figures.
 std::size_t common_instances(std::span<const Comparison> comparisons) {
   std::size_t common = 0;
   for (const Comparison& comparison : comparisons) {
@@ -186,7 +187,7 @@ double half_of_shared_instances(std::span<const Comparison> comparisons,
 
 ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
                            double same_margin_frac) {
-  if (!is_valid(interval) || says_nothing(interval)) return ComparisonOutcome::ambiguous;
+  if (!is_valid(interval) || is_uninformative(interval)) return ComparisonOutcome::ambiguous;
   if (interval.low > 1 + noise_floor_frac) return ComparisonOutcome::faster;
   if (interval.high < 1 - noise_floor_frac) return ComparisonOutcome::slower;
   const double margin = std::min(same_margin_frac, k_most_same_margin_frac);
@@ -257,7 +258,7 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
 }
 
 double resolution_frac(const Comparison& comparison) {
-  if (!is_valid(comparison.interval) || says_nothing(comparison.interval)) return k_unknown;
+  if (!is_valid(comparison.interval) || is_uninformative(comparison.interval)) return k_unknown;
   return (1 + comparison.noise_floor_frac) * std::exp(half_log(comparison.interval)) - 1;
 }
 

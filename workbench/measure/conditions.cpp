@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t k_max_readings = 1'000'000'000;
 
-/// The ranges of GpuConditions with their JSON keys, in one place for all that is done to each.
+/// The ranges of GpuConditions with their JSON keys, for loops over them.
 struct RangeField {
   const char* key;
   std::optional<ReadingRange> GpuConditions::*member;
@@ -84,7 +84,7 @@ void merge_ranges(std::optional<ReadingRange>& all, double all_weight,
   all->mean = std::clamp(mean, all->low, all->high);  // rounding must not put it outside
 }
 
-/// Whichever is known; else the larger.
+/// The known value; of two the larger.
 template <typename Number>
 void merge_most(std::optional<Number>& all, const std::optional<Number>& more) {
   if (more) all = all ? std::max(*all, *more) : *more;

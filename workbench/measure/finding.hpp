@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The value types that analyses, session and report share: Evidence (what was observed), Finding (a
-// fact with its evidence) and Hypothesis (a predicted gain and, at the end, its state).
+// fact with its evidence) and Hypothesis (a predicted gain and its final state).
 #pragma once
 
 #include <map>
@@ -26,47 +26,48 @@ struct Observation {
   std::optional<GpuConditions> conditions = {};  ///< of its turns, on a GPU
 };
 
-/// One GPU kernel of a subject: what the compiler says of it, or what a tool saw of one launch in
-/// one call. What the source does not tell is absent.
+/// Facts about one GPU kernel of a subject, from the compiler or from a profiled launch of one
+/// call. What the source does not report is absent.
 struct KernelFacts {
   std::string subject, kernel;
-  std::string source;                       ///< "ptxas", "ncu", "torch.profiler", "table"
-  std::optional<problem::Problem> problem;  ///< of the call; absent: of the compiled code
+  std::string source;  ///< "ptxas", "ncu", "torch.profiler", "table"
+  /// The profiled call's; absent for facts of compiled code.
+  std::optional<problem::Problem> problem;
   std::optional<std::int64_t> blocks, threads_per_block;
-  std::string grid, block;  ///< as the tool prints them: "(8, 32, 1)"; empty where it does not
-  std::optional<std::int64_t> registers;                                  ///< of a thread
-  std::optional<std::int64_t> static_shared_bytes, dynamic_shared_bytes;  ///< of a block
-  std::optional<double> share_frac;       ///< of the time of the call's kernels
-  std::map<std::string, double> metrics;  ///< of ncu: "name [unit]" in base units
-  std::vector<std::string> advice;        ///< of ncu's rules, in its words
+  std::string grid, block;                ///< as the tool prints them: "(8, 32, 1)"; else empty
+  std::optional<std::int64_t> registers;  ///< per thread
+  std::optional<std::int64_t> static_shared_bytes, dynamic_shared_bytes;  ///< per block
+  std::optional<double> share_frac;       ///< of the summed time of the call's kernels
+  std::map<std::string, double> metrics;  ///< from ncu: "name [unit]" in base units
+  std::vector<std::string> advice;        ///< from ncu's rules, in its words
   std::vector<std::int64_t> events;
 };
 
-/// A look that gave nothing: who looked, at what, and why there is no answer.
+/// A failed inspection: which tool, of which subject, and why there is no answer.
 struct BlindSpot {
   std::string subject, source, reason;
   std::vector<std::int64_t> events;
 };
 
-/// All that an analysis may look at. Pure input: no session, no clock.
+/// The whole input of an analysis. Analyses are pure: they see no session and no clock.
 struct Evidence {
   device::Device device;
   std::vector<Observation> observations;
-  /// Of others in the same turns: rivals, the incumbent. A subject that stands here too is what the
-  /// others are held against.
+  /// Observations of other subjects in the same turns (rivals, the incumbent). A subject that is in
+  /// both lists is the one that the others are compared with.
   std::vector<Observation> beside = {};
-  double call_overhead_us = 0;  ///< an empty call through the same path, when measured
+  double call_overhead_us = 0;  ///< time of an empty call through the same path, if measured
   std::vector<KernelFacts> kernels = {};
   std::vector<BlindSpot> blind_spots = {};
 };
 
 struct Finding {
-  std::string analysis;   ///< which analysis says so ("roofline", "regime", …)
+  std::string analysis;   ///< name of the analysis ("roofline", "regime", …)
   std::string statement;  ///< one sentence with its figures
-  std::string problem;    ///< label; empty: of the whole suite
+  std::string problem;    ///< label of the problem; empty: the whole suite
   Json figures;           ///< numbers by name, units in the names
   std::vector<std::int64_t> events;
-  std::string unseen;  ///< what it could not see, empty when nothing
+  std::string unseen;  ///< what the analysis could not see; empty when nothing
 };
 Json to_json(const Finding& finding);
 Result<Finding> finding_from_json(const Json& json);
@@ -92,10 +93,10 @@ struct HypothesisDecision {
 Json to_json(const HypothesisDecision& decision);
 Result<HypothesisDecision> hypothesis_decision_from_json(const Json& json);
 
-/// supported = faster and the prediction inside the interval or below it; refuted = faster, same or
-/// slower, with the whole interval below the prediction: only data that exclude a prediction refute
-/// it; undecided = ambiguous, an interval that holds the prediction of what is not faster, or no
-/// valid measurement (none at all, or one without a finite interval).
+/// supported: faster, with the prediction inside or below the interval. refuted: faster, same or
+/// slower, with the whole interval below the prediction, since only data that exclude a prediction
+/// refute it. undecided: ambiguous, not faster with the prediction inside the interval, or no valid
+/// measurement (none, or no finite interval).
 HypothesisDecision decide(const Hypothesis& hypothesis, const std::optional<Comparison>& measured);
 
 }  // namespace wb::measure

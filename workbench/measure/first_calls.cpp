@@ -14,20 +14,20 @@
 namespace wb::measure {
 namespace {
 
-/// Disturbances only ever lengthen a call, so a low quantile is what the call itself takes. Not the
-/// least: that is of one call.
+/// Disturbances only lengthen calls, so a low quantile estimates the undisturbed time; the minimum
+/// would be a single call.
 constexpr double k_fresh_quantile = 0.25;
-/// Of chains some seem short, too: where the supervisor heard of the start late.
+/// Some chains seem too short, when the supervisor noticed the start late.
 constexpr double k_chain_quantile = 0.4;
-/// More than a comparison's own: of fifty cheats none may pass by luck.
+/// Above the confidence of a comparison, so that of fifty cheating kernels none passes by luck.
 constexpr double k_fresh_confidence = 0.998;
 constexpr int k_fresh_resamples = 200;
-/// What threads that wake up and cold caches may cost a first call, beside the other side's.
+/// What waking threads and cold caches may cost a first call more than on the other side.
 constexpr double k_cold_frac = 0.5, k_cold_us = 200;
-/// Inputs that are made again cost nobody anything, so what they spare is close to exact.
+/// The tolerance for repeated inputs, which cost both sides the same.
 constexpr double k_again_frac = 0.1;
 
-/// Work that timed calls leave out, us.
+/// Work that timed calls leave out, in us.
 struct LeftOut {
   double value_us = 0, low_us = 0, high_us = 0;
 };
@@ -40,10 +40,10 @@ double low_of(std::vector<double>& times, double quantile) {
   return *place;
 }
 
-/// Lists of one entry a round, from which rounds are drawn together: what disturbs a round is in
-/// all of them.
+/// Lists with one entry per round. Rounds are drawn together, since a disturbance affects all
+/// lists.
 using Rounds = std::vector<const std::vector<double>*>;
-/// Of the lists' quantiles, in their order.
+/// Computes a figure from the lists' quantiles, in their order.
 using Figure = std::function<double(const std::vector<double>&)>;
 
 /// The figure with its interval, by a bootstrap over rounds.
@@ -74,17 +74,17 @@ double quantile_of(const FirstCallPairs& calls) {
   return calls.are_chains ? k_chain_quantile : k_fresh_quantile;
 }
 
-/// By what repeated inputs spare.
+/// The estimate from repeated inputs: fresh less repeated time.
 LeftOut left_out_by_repeats(const FirstCallPairs& calls, std::uint64_t seed) {
   const auto spared = [](const std::vector<double>& low) { return low[0] - low[1]; };
   return left_out({&calls.candidate.fresh_us, &calls.candidate.again_us}, quantile_of(calls),
                   spared, seed);
 }
 
-/// By what a first call takes beyond a timed one, beside what the other side's takes: messages,
-/// cold caches and threads that wake up are in both. What differs between two kinds of subjects
-/// their chains without calls tell. The candidate's own could be made longer than they are, so they
-/// excuse no more than empty calls of its kind do.
+/// The estimate from a first call's excess over a timed one, compared with the other side's excess:
+/// messages, cold caches and waking threads affect both. Between two kinds of subjects, chains
+/// without calls measure the difference. A candidate could inflate its own chains, so they excuse
+/// at most what empty calls of its kind do.
 LeftOut left_out_by_other(const FirstCallPairs& calls, const CallTimes& timed, std::uint64_t seed) {
   Rounds lists{&calls.candidate.fresh_us, &calls.other.fresh_us};
   const bool has_fills = calls.has_fills();
@@ -101,8 +101,8 @@ LeftOut left_out_by_other(const FirstCallPairs& calls, const CallTimes& timed, s
   return left_out(lists, quantile_of(calls), beyond, seed);
 }
 
-/// As a speedup: the other's time over the candidate's with the work that was left out. Calls leave
-/// out no less than nothing.
+/// Converts to a speedup: the other's time over the candidate's plus the left-out work, which is at
+/// least 0.
 FreshOutcome as_speedup(const LeftOut& left_out, const CallTimes& times) {
   FreshOutcome fresh;
   const auto speedup = [&](double us) {
@@ -234,7 +234,7 @@ Comparison with_first_calls(const Comparison& own, const FreshOutcome& fresh) {
 }
 
 Json to_json(const FreshOutcome& fresh) {
-  const bool known = is_told(fresh.interval);
+  const bool known = is_shown(fresh.interval);
   return Json{{"state", to_string(fresh.state)},
               {"speedup", known ? Json(fresh.speedup) : Json(nullptr)},
               {"interval", known ? to_json(fresh.interval) : Json(nullptr)},

@@ -12,8 +12,8 @@
 namespace wb::measure::hierarchy {
 namespace {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): a few instructions per draw, the same everywhere; the
-/// distributions of <random> differ between standard libraries.
+/// SplitMix64 (Steele, Lea, Flood 2014): fast, and the same everywhere, unlike the distributions of
+/// <random>.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : m_state(seed) {}

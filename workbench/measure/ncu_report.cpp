@@ -14,10 +14,10 @@
 namespace wb::measure {
 namespace {
 
-constexpr std::size_t k_name_bytes = 300;  // of a kernel, whose name the variant chose
+constexpr std::size_t k_name_bytes = 300;  // of a kernel, whose name the variant chooses
 constexpr std::size_t k_advice_bytes = 400, k_most_advice = 12;
 
-/// A number as ncu prints it, thousands apart ("1,234.5"); else the text itself.
+/// A number as ncu prints it ("1,234.5"); else the text itself.
 Json value_of(const std::string& field) {
   std::string digits = field;
   std::erase(digits, ',');
@@ -34,7 +34,7 @@ std::optional<std::size_t> column_of(const std::vector<std::string>& header, con
   return static_cast<std::size_t>(found - header.begin());
 }
 
-/// Where the table begins: at the line whose first field is "ID".
+/// The table begins at the line whose first field is "ID".
 std::size_t table_begin(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     if (text.substr(at).starts_with("\"ID\",") || text.substr(at).starts_with("ID,")) return at;
@@ -45,8 +45,8 @@ std::size_t table_begin(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// Two sections may have a metric of one name in two units ("Memory Throughput"): the first has the
-/// name, the other its unit behind it.
+/// Two sections may have a metric with the same name in different units ("Memory Throughput"): the
+/// first gets the name, the second the name with its unit.
 void add_metric(Json& metrics, const std::string& name, Json metric) {
   const auto found = metrics.find(name);
   const bool is_other = found != metrics.end() && (*found)["unit"] != metric["unit"];
@@ -62,7 +62,7 @@ Result<Json> read_ncu_report(std::string_view text, std::size_t most) {
   };
   const std::size_t begin = table_begin(text);
   if (begin == std::string_view::npos) return invalid("it printed no table");
-  // What has no line end is torn.
+  // A last line without a line end is incomplete.
   const std::size_t end = text.rfind('\n');
   if (end == std::string_view::npos || end < begin) return invalid("it printed no table");
   const auto rows = parse_csv(text.substr(begin, end + 1 - begin));
@@ -78,10 +78,10 @@ Result<Json> read_ncu_report(std::string_view text, std::size_t most) {
   const std::size_t columns =
       1 + std::max({*id, *kernel, *name, *unit, *value, grid.value_or(0), block.value_or(0)});
   Json launches = Json::array();
-  std::map<std::string, std::size_t> place;  // of a launch, by its id
+  std::map<std::string, std::size_t> place;  // by launch id
   for (std::size_t r = 1; r < rows.size(); ++r) {
     const auto& row = rows[r];
-    // A rule's advice has no metric; a metric's row leaves out the columns of rules at its end.
+    // A rule's advice has no metric, and a metric's row omits the rule columns at its end.
     const bool is_advice = advice && row.size() > *advice && !row[*advice].empty();
     if (row.size() < columns || (row[*name].empty() && !is_advice)) continue;
     const auto found = place.find(row[*id]);

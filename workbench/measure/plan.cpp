@@ -22,7 +22,7 @@ constexpr std::array<std::pair<Regime, std::string_view>, 2> k_regime_words{{
 constexpr std::int64_t k_max_samples = 100'000;
 constexpr std::int64_t k_max_index = 1'000'000;
 constexpr std::int64_t k_max_calls = 1'000'000'000;
-constexpr double k_max_time_us = 3.6e9;  // an hour: beyond it a plan is a mistake
+constexpr double k_max_time_us = 3.6e9;  // an hour; a longer plan is a mistake
 
 void read_time(ObjectReader& reader, std::string_view key, double& value, bool zero_allowed) {
   value = reader.real_or(key, value);

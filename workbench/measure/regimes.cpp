@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One problem in both regimes of the plan hot: what they come to.
+// Combines the comparisons of one problem in both regimes of the hot plan.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Comparison combine_regimes(const Comparison& own, Regime regime, const Compariso
     result.outcome = ComparisonOutcome::ambiguous;
     result.reason = fmt::format("{} ({:.3f}x) and {} ({:.3f}x) point opposite ways", own_word,
                                 own.speedup, other_word, other.speedup);
-    // Without a valid interval on one side there is none over both.
+    // An interval over both needs a valid one on each side.
     const bool both = is_valid(own.interval) && is_valid(other.interval);
     result.interval.low = both ? std::min(own.interval.low, other.interval.low) : k_unknown;
     result.interval.high = both ? std::max(own.interval.high, other.interval.high) : k_unknown;

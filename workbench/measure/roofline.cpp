@@ -27,7 +27,7 @@ double RooflineFloor::floor_us(PlanKind plan) const {
 RooflineFloor roofline_floor(const device::Device& device, const problem::Problem& problem,
                              const problem::Work& work) {
   RooflineFloor floor;
-  // The output may still be in a cache when the clock stops: only what is read must have moved.
+  // The output may still be in a cache when the clock stops, so only reads must have moved.
   const double read_bytes = work.min_bytes - static_cast<double>(problem::out_bytes(problem));
   floor.byte_us = time_at_peak_us(std::max(read_bytes, 0.0), device.memory_bytes_per_s);
   floor.flop_us = time_at_peak_us(work.flops, device::peak_flops_per_s(device, problem.dtype));

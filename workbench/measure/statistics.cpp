@@ -11,8 +11,8 @@ namespace wb::measure {
 namespace {
 
 constexpr double k_confidence = 0.99;
-/// Of the between-instance floor: 0.4 % of single pairs of the same code lie above it, and as many
-/// below. Simulated, one process per side then wins 0.25 % of A/A comparisons.
+/// Confidence of the between-instance floor: 0.4 % of single pairs of the same code lie above it
+/// and as many below. In simulation, a single process per side then wins 0.25 % of A/A comparisons.
 constexpr double k_floor_confidence = 0.992;
 constexpr int k_summary_resamples = 1'000;
 
@@ -65,8 +65,8 @@ Interval around(double center, double half) {
   return {std::exp(center - half), std::exp(center + half), k_confidence};
 }
 
-/// The interval of one process's own median, from what varied inside it: its turns, or the samples
-/// of its only turn. Unknown with a single sample.
+/// The interval of one process's median from its own variation: of its turns, or of the samples of
+/// its only turn. Unknown with a single sample.
 Interval interval_within(const std::vector<const Turn*>& turns, std::uint64_t seed) {
   hierarchy::CellLogs values;
   std::vector<double> scratch;
@@ -107,9 +107,9 @@ Interval hull_of_instances(std::span<const Turn> turns, std::uint64_t seed) {
   return hull.value_or(unknown_interval());
 }
 
-/// What all instances share in one pass of a (placement, round) is taken out, when every pass has
-/// most of them; their differences stay as they are. The median, so that one disturbed turn does
-/// not move the others.
+/// Removes the part common to all instances in a pass of a (placement, round), if the pass has most
+/// instances; their differences are unchanged. Uses the median, so that one disturbed turn does not
+/// move the others.
 hierarchy::CellLogs without_shared_part(const hierarchy::CellLogs& logs, std::size_t instances) {
   std::map<std::tuple<std::int64_t, std::int64_t, std::size_t>, std::vector<double>> passes;
   for (const auto& [cell, values] : logs) {
@@ -144,8 +144,8 @@ double spread_within(std::span<const hierarchy::Cluster> clusters) {
   return degrees > 0 ? std::sqrt(squares / degrees) : k_unknown;
 }
 
-/// Standard deviation of instances when each has one placement only: for every placement the
-/// variance over instances, then their mean.
+/// Standard deviation of instances with one placement each: the variance over instances for every
+/// placement, then the mean.
 double spread_of_single_placements(std::span<const hierarchy::Cluster> clusters) {
   std::size_t placements = clusters.front().placements.size();
   for (const auto& cluster : clusters) placements = std::min(placements, cluster.placements.size());
@@ -161,7 +161,7 @@ double spread_of_single_placements(std::span<const hierarchy::Cluster> clusters)
   return std::sqrt(variance);
 }
 
-/// The two floors from the two spreads and the degrees of freedom, which must be there.
+/// Sets the two floors from the two spreads and the degrees of freedom, which must be set.
 void fill_floor(NoiseFloor& floor, double instances) {
   const double t = student_t_quantile(0.5 + k_floor_confidence / 2,
                                       static_cast<double>(floor.degrees_of_freedom));
@@ -181,7 +181,7 @@ double quantile(std::vector<double> samples, double q) {
   const auto below = static_cast<std::size_t>(position);
   if (below + 1 >= samples.size()) return samples.back();
   const double share = position - static_cast<double>(below);
-  if (share == 0) return samples[below];  // also keeps an infinite neighbor out
+  if (share == 0) return samples[below];  // also avoids an infinite neighbor
   return samples[below] + share * (samples[below + 1] - samples[below]);
 }
 
@@ -211,7 +211,7 @@ bool is_valid(const Interval& interval) {
   return interval.low > 0 && interval.high >= interval.low && std::isfinite(interval.high);
 }
 
-bool says_nothing(const Interval& interval) {
+bool is_uninformative(const Interval& interval) {
   constexpr double k_widest = 1e4;  // a factor of 100 on either side
   return is_valid(interval) && interval.high > k_widest * interval.low;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Statistics of timed samples: quantiles, the hierarchical bootstrap over instances and rounds, the
-// A/A noise floor and the three-way comparison. Pure and deterministic for a given seed. The
-// formulas, and why they are these, stand in docs/contracts/measurement.md.
+// A/A noise floor and the three-way comparison. Pure, and deterministic for a given seed.
+// docs/contracts/measurement.md has the formulas and their reasons.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace wb::measure {
 
-/// What a figure is when it could not be had. JSON writes it as null.
+/// The value of a figure that could not be determined. JSON writes null.
 inline constexpr double k_unknown = std::numeric_limits<double>::quiet_NaN();
 
 /// Linear-interpolation quantile, q in [0, 1]; NaN for no samples. Any NaN sample gives NaN.
@@ -34,32 +34,32 @@ struct Interval {
 };
 /// Finite, 0 < low <= high: an interval that may be reasoned with.
 [[nodiscard]] bool is_valid(const Interval& interval);
-/// Valid, but a factor of more than a hundred to either side: two processes that differ so much
-/// tell nothing of what a third would do. Its JSON has no bounds.
-[[nodiscard]] bool says_nothing(const Interval& interval);
-/// Whether it is shown: valid, and saying something.
-[[nodiscard]] inline bool is_told(const Interval& interval) {
-  return is_valid(interval) && !says_nothing(interval);
+/// True for a valid interval that extends by more than a factor of a hundred to either side: two
+/// processes that differ so much do not predict a third. Its JSON has no bounds.
+[[nodiscard]] bool is_uninformative(const Interval& interval);
+/// True for an interval that is shown: valid and informative.
+[[nodiscard]] inline bool is_shown(const Interval& interval) {
+  return is_valid(interval) && !is_uninformative(interval);
 }
 Json to_json(const Interval& interval);
 Result<Interval> interval_from_json(const Json& json);
 
-/// The fewest fresh processes whose own spread tells how far processes differ. Below it, only a
-/// measured A/A floor can.
+/// The fewest fresh processes whose own spread estimates how far processes differ. With fewer, a
+/// measured A/A floor is needed.
 inline constexpr std::int64_t k_min_instances = 5;
 
-/// One subject on one problem under one plan: the estimate that reports print.
+/// The estimate for one subject, problem and plan that reports print.
 struct Measurement {
   double median_us = 0, p90_us = 0, min_us = 0;
-  /// Of the median. From k_min_instances processes on: what a further process would give on
-  /// average. Below: the hull of the processes' own intervals, which holds for these processes
-  /// only.
+  /// Interval of the median. From k_min_instances processes on: what a further process would give
+  /// on average. With fewer: the hull of the processes' own intervals, which holds for these
+  /// processes only.
   Interval interval_us;
   std::int64_t instances = 0, turns = 0, samples = 0;
 };
-/// median_us: median of a turn, then of the turns of an instance, then geometric mean of instances.
-/// p90 and min are of the pooled samples. No turns, or a sample that is not a
-/// positive finite time: every figure is k_unknown.
+/// median_us: median of each turn, then of the turns of an instance, then geometric mean over
+/// instances. p90 and min are of the pooled samples. Without turns, or with a sample that is not a
+/// positive finite time, every figure is k_unknown.
 Measurement summarize(std::span<const Turn> turns_of_one_subject, std::uint64_t seed);
 Json to_json(const Measurement& measurement);
 Result<Measurement> measurement_from_json(const Json& json);
@@ -72,15 +72,15 @@ std::optional<ComparisonOutcome> parse_comparison_outcome(std::string_view word)
 struct Comparison {
   std::string candidate, rival;
   double speedup = 0;
-  Interval interval;            ///< of the speedup; k_unknown ends when nothing can be said
-  double noise_floor_frac = 0;  ///< what the interval's end had to clear
+  Interval interval;            ///< of the speedup; k_unknown ends when nothing is known
+  double noise_floor_frac = 0;  ///< the floor that the interval's end had to clear
   ComparisonOutcome outcome = ComparisonOutcome::ambiguous;
   std::string reason;                      ///< why, in one clause
-  std::int64_t instances = 0, rounds = 0;  ///< paired instances; rounds over all of them
-  /// ln(speedup) of each paired instance, by instance index: geometric_mean needs them because one
-  /// process's bias may touch every problem.
+  std::int64_t instances = 0, rounds = 0;  ///< paired instances, and rounds over all of them
+  /// ln(speedup) of each paired instance, by instance index. geometric_mean needs them because one
+  /// process's bias may affect every problem.
   std::vector<double> instance_log_speedups;
-  /// Half of ln(speedup) that the interval is not below (z s sqrt(2 / n)); 0: nothing is known.
+  /// The least half-width of the interval of ln(speedup): z s sqrt(2 / n). 0: unknown.
   double least_half_log = 0;
 };
 Json to_json(const Comparison& comparison);
@@ -91,11 +91,11 @@ struct CompareOptions {
   int resamples = 2'000;
   std::uint64_t seed = 1;
   double noise_floor_frac = 0;  ///< NoiseFloor::floor_frac of this problem class
-  /// NoiseFloor::between_instance_frac. Widens the interval when fewer than min_instances
-  /// processes were run, and bounds what counts as `same`. Absent: not measured.
+  /// NoiseFloor::between_instance_frac. It widens the interval with fewer than min_instances
+  /// processes, and bounds `same`. Absent: not measured.
   std::optional<double> between_instance_floor_frac;
-  /// NoiseFloor::instance_sd_frac: no interval of min_instances processes or more is narrower than
-  /// it allows. 0: not measured.
+  /// NoiseFloor::instance_sd_frac, which bounds from below the interval of min_instances processes
+  /// or more. 0: not measured.
   double instance_sd_frac = 0;
   std::int64_t min_instances = k_min_instances;
 };
@@ -126,34 +126,34 @@ struct CompareOptions {
 Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
                    const CompareOptions& options);
 
-/// However far equal code's processes were apart, nobody who reads `same` means more than this.
+/// The largest margin of `same`, however far apart processes of equal code were.
 inline constexpr double k_most_same_margin_frac = 0.10;
 
-/// The outcome rule alone, also for aggregates. A margin above k_most_same_margin_frac counts as
-/// that.
+/// The outcome rule alone, also for aggregates. A margin above k_most_same_margin_frac is capped.
 ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
                            double same_margin_frac);
 
-/// The report's "resolution": the smallest measured gain that this comparison would have called
-/// faster, as a fraction: (1 + floor) sqrt(high / low) - 1. Unknown without a valid interval.
+/// The report's "resolution": the smallest gain, as a fraction, that this comparison would have
+/// called faster: (1 + floor) sqrt(high / low) - 1. Unknown without a valid interval.
 double resolution_frac(const Comparison& comparison);
 
-/// One problem in both regimes: `own`, in `regime`, which is what was asked for, unless `other`, in
-/// the other regime, points the other way (one above 1, the other below, leaving aside a `same`):
-/// then ambiguous over both intervals. Without a valid figure of `other` ambiguous, and the
-/// interval unknown: an aggregate must not win by what was not seen. Neither keeps its instances'
-/// figures, since they are of one regime only. An `own` without a figure stays as it is.
+/// Combines the comparisons of one problem in both regimes. `own` (in `regime`, the requested one)
+/// holds unless `other` points the other way: one above 1, the other below, `same` excepted. Then
+/// the result is ambiguous over both intervals. Without a valid figure of `other` it is ambiguous
+/// with an unknown interval, so that no aggregate wins by it. Instances' figures are dropped, since
+/// they are of one regime only. An `own` without a figure stays unchanged.
 Comparison combine_regimes(const Comparison& own, Regime regime, const Comparison& other);
 
-/// A/A: turns of the same code in several fresh processes (and placements), best with the processes
-/// interleaved as if they were different subjects (same rounds, ABBA): what all of them share in a
-/// round is then taken out. With s the standard deviation of the n instances' log times, and s1 the
-/// same with one placement each (the mean variance over placements):
+/// The A/A noise floor: turns of the same code in several fresh processes (and placements), best
+/// interleaved as if they were different subjects (same rounds, ABBA), so that effects common to a
+/// round cancel. s is the standard deviation of the n instances' log times, s1 the same with one
+/// placement each (the mean variance over placements).
 struct NoiseFloor {
-  /// s sqrt(2 / n): by how much two sets of n processes of the same code differ. What the end of
-  /// every comparison's interval must clear.
+  /// s sqrt(2 / n): by how much two sets of n processes of the same code differ. The end of every
+  /// comparison's interval must clear it.
   double floor_frac = k_unknown;
-  /// t(n - 1, 0.996) s1 sqrt(2): how far two single processes of the same code are apart, 99.2 %.
+  /// t(n - 1, 0.996) s1 sqrt(2): how far apart two single processes of the same code are, at 99.2
+  /// %.
   double between_instance_frac = k_unknown;
   double instance_sd_frac = k_unknown;   ///< s
   double placement_sd_frac = k_unknown;  ///< s1
@@ -161,16 +161,16 @@ struct NoiseFloor {
   std::int64_t instances = 0, turns = 0, degrees_of_freedom = 0;
   std::string reason;  ///< why figures are unknown; else empty
 };
-/// Fewer than 2 instances, more than a quarter of the turns disturbed (up to that, those are left
-/// out) or an unusable sample: figures stay k_unknown.
+/// Figures stay k_unknown with fewer than 2 instances, with more than a quarter of the turns
+/// disturbed (up to that, disturbed turns are left out) or with an unusable sample.
 NoiseFloor noise_floor(std::span<const Turn> turns_of_same_code);
-/// One floor for a problem class from several problems of it: pooled s, summed degrees of freedom
-/// (a smaller t). Floors without figures are passed over.
+/// One floor for a problem class from the floors of several problems: pooled s, summed degrees of
+/// freedom (a smaller t). Floors without figures are skipped.
 NoiseFloor pool(std::span<const NoiseFloor> floors_of_one_class);
 Json to_json(const NoiseFloor& floor);
 Result<NoiseFloor> noise_floor_from_json(const Json& json);
 
-/// The options that hold a comparison to this floor.
+/// The options that apply this floor to a comparison.
 CompareOptions compare_options(const NoiseFloor& floor, std::uint64_t seed);
 
 struct Aggregate {
@@ -179,18 +179,18 @@ struct Aggregate {
 };
 Json to_json(const Aggregate& aggregate);
 
-/// Weighted geometric mean of speedups. When every comparison has the same k_min_instances or more
-/// instances, the interval is exp(mean ± t(n - 1) sd / sqrt(n)) of the instances' own weighted
-/// means, so that a bias shared by all problems of a process counts, and half no less than
-/// sqrt(sum((share least_half_log)^2)), what equal code allows if no bias is shared; else the
-/// intervals' ends (logs) are averaged with the weights, which holds whatever the dependence. A
+/// Weighted geometric mean of speedups. If every comparison has the same k_min_instances or more
+/// instances, the interval is exp(mean ± t(n - 1) sd / sqrt(n)) over the instances' own weighted
+/// means, so that a bias shared by all problems of a process counts; its half-width is at least
+/// sqrt(sum((share least_half_log)^2)), which equal code needs without a shared bias. Else the
+/// intervals' ends (logs) are averaged with the weights, which holds for any dependence. A
 /// comparison with low = high (a problem that stays with the incumbent: speedup 1) is exact. One
-/// without a valid interval makes the interval unknown. weights > 0, same length, not empty; else
-/// std::invalid_argument.
+/// without a valid interval makes the interval unknown. Throws std::invalid_argument unless weights
+/// > 0, of the same length, not empty.
 Aggregate geometric_mean(std::span<const Comparison> comparisons, std::span<const double> weights);
 
-/// Total weighted time of the rival over that of the candidate: 1 / sum(share / speedup) with
-/// share = weight rival_us / sum. The ends take all problems' ends at once (conservative).
+/// Total weighted time of the rival over the candidate's: 1 / sum(share / speedup) with share =
+/// weight rival_us / sum. Each end combines the same end of all problems (conservative).
 Aggregate weighted_time_speedup(std::span<const Comparison> comparisons,
                                 std::span<const double> rival_us, std::span<const double> weights);
 

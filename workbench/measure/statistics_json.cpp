@@ -72,9 +72,9 @@ std::optional<ComparisonOutcome> parse_comparison_outcome(std::string_view word)
 }
 
 Json to_json(const Interval& interval) {
-  const bool is_told = !says_nothing(interval);
-  return Json{{"low", is_told ? figure(interval.low) : Json(nullptr)},
-              {"high", is_told ? figure(interval.high) : Json(nullptr)},
+  const bool is_shown = !is_uninformative(interval);
+  return Json{{"low", is_shown ? figure(interval.low) : Json(nullptr)},
+              {"high", is_shown ? figure(interval.high) : Json(nullptr)},
               {"confidence", interval.confidence}};
 }
 
@@ -144,7 +144,7 @@ Result<Comparison> comparison_from_json(const Json& json) {
   comparison.instances = reader.integer("instances", 0, k_max_count);
   comparison.rounds = reader.integer("rounds", 0, k_max_count);
   comparison.instance_log_speedups = read_numbers(reader, "instance_log_speedups");
-  comparison.least_half_log = reader.real_or("least_half_log", 0);  // absent in older ones
+  comparison.least_half_log = reader.real_or("least_half_log", 0);  // absent from older logs
   if (!(comparison.least_half_log >= 0)) reader.fail("least_half_log", "must not be negative");
   WB_TRY(reader.finish());
   comparison.outcome = *outcome;

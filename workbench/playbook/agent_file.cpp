@@ -49,7 +49,7 @@ Error bad_agent(ErrorCode code, const fs::path& path, std::string why) {
 
 using Fields = std::map<std::string, std::string, std::less<>>;
 
-/// The fields, and in `text` what follows them.
+/// Returns the fields and leaves in `text` what follows them.
 Result<Fields> front_matter(std::string_view& text, const fs::path& path) {
   constexpr std::array<std::string_view, 4> k_keys{"name", "description", "model", "tools"};
   Fields fields;
@@ -166,7 +166,7 @@ std::string line_of(const Json& entry) {
   return text + "\n";
 }
 
-/// For a terminal: nothing in it steers one.
+/// Safe for a terminal: control characters are escaped.
 std::string shown(const std::string& body) {
   std::string text;
   for (std::size_t at = 0; at < body.size();) {
@@ -178,7 +178,7 @@ std::string shown(const std::string& body) {
   return text;
 }
 
-/// `name` with its folder, or an agent's without.
+/// True for `name` with its folder, or an agent's name without it.
 bool is_named(const Json& entry, const std::string& name) {
   const auto own = entry["name"].get<std::string>();
   return own == name || own == "agents/" + name;

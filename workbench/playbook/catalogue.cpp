@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finding playbooks: a path, or a name on the search path; with the files of its lib/ folder.
+// Finds playbooks by path or by name on the search path, with the files of their lib/ folder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::vector<std::string> lua_files(const fs::path& folder) {
   return stems_of(folder, ".lua");
 }
 
-/// The sources travel as JSON text, and bytecode must not travel at all.
+/// Sources are sent as JSON text, and bytecode is not accepted.
 bool is_text(const std::string& bytes) {
   if (bytes.find('\0') != std::string::npos) return false;
   try {
@@ -34,7 +34,7 @@ Result<std::string> read_source(const FileSystem& file_system, const fs::path& p
     return Error{ErrorCode::invalid, "read the playbook", path.string(),
                  "it is not UTF-8 text (compiled Lua is not accepted)", "give the Lua source"};
   }
-  // As Lua's own reader of files does it; the line stays, so that lines keep their numbers.
+  // Like Lua's own file reader; the line stays empty, so that line numbers are unchanged.
   if (text.starts_with('#')) text.erase(0, std::min(text.find('\n'), text.size()));
   return text;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The hidden role playbook-host: one playbook in one sandbox, verbs over standard input and output.
-// It opens no file; the owner sends the sources. Messages: docs/guide/add_a_playbook.md.
+// The hidden role playbook-host: one playbook in one sandbox, with verbs over standard input and
+// output. It opens no file; the owner sends the sources. Messages: docs/guide/add_a_playbook.md.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ class Wire {
     const std::lock_guard lock(m_mutex);
     for (std::size_t done = 0; done < line.size();) {
       const ssize_t n = ::write(STDOUT_FILENO, line.data() + done, line.size() - done);
-      if (n <= 0) _exit(1);  // the owner is gone: there is nobody to work for
+      if (n <= 0) _exit(1);  // the owner has ended
       done += static_cast<std::size_t>(n);
     }
   }
@@ -43,7 +43,7 @@ class Wire {
   std::mutex m_mutex;
 };
 
-/// What the verb closures need; lives in main's frame for the whole run.
+/// State for the verb closures; lives in main's frame for the whole run.
 struct Host {
   Wire wire;
   std::optional<Sandbox> sandbox;
@@ -55,7 +55,7 @@ Host& host_of(lua_State* lua) {
   return *static_cast<Host*>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
 
-/// A verb's error as a Lua value: a table {code, message, where} that prints as where + message.
+/// Raises a verb's error as a Lua table {code, message, where} that prints as where + message.
 int raise_verb_error(lua_State* lua, const Json& error) {
   const auto part = [&](const char* name) {
     const auto found = error.find(name);
@@ -94,7 +94,7 @@ int call_verb(lua_State* lua) {
   const std::int64_t n = host.next_call++;
   Json answer;
   {
-    const Sandbox::Outside outside(*host.sandbox);
+    const Sandbox::VerbCallScope outside(*host.sandbox);
     host.wire.send({{"n", n}, {"verb", verb}, {"args", std::move(args)}});
     answer = host.wire.receive();
   }
@@ -114,7 +114,7 @@ int unknown_verb(lua_State* lua) {
                     near.empty() ? "" : ("; did you mean wb." + near + "?").c_str());
 }
 
-/// The table `wb`: one closure a verb.
+/// Makes the table `wb` with one closure per verb.
 void push_verbs(lua_State* lua, Host& host) {
   lua_newtable(lua);
   for (const std::string& verb : host.verbs) {
@@ -134,8 +134,9 @@ Json failure(const Error& error) {
   return {{"failed", {{"code", to_string(error.code)}, {"message", error.cause}}}};
 }
 
-/// Protected. Argument 1 is the playbook's table, argument 2 the Json that gets its name, about,
-/// arguments and open. Keeps its function for start_run, so that the table is read only once.
+/// Called protected. Reads name, about, arguments and open of the playbook's table (argument 1)
+/// into the Json (argument 2). Stores its function for start_run, so that the table is read only
+/// once.
 int take_meta(lua_State* lua) {
   auto& meta = *static_cast<Json*>(lua_touserdata(lua, 2));
   if (!lua_istable(lua, 1)) {
@@ -174,7 +175,8 @@ struct RunOrder {
   Json result;
 };
 
-/// Protected. run(wb, args), its result converted in here, so that a function in it is an error.
+/// Called protected. Calls run(wb, args) and converts its result here, so that a function in it is
+/// an error.
 int start_run(lua_State* lua) {
   auto& order = *static_cast<RunOrder*>(lua_touserdata(lua, 1));
   lua_getfield(lua, LUA_REGISTRYINDEX, k_run);
@@ -223,7 +225,7 @@ Result<Json> load_and_run(Host& host, const Json& order) {
   WB_TRY(host.sandbox->load(order.value("source", ""), order.value("name", "playbook")));
   WB_TRY_ASSIGN(const Json meta, read_meta(*host.sandbox));
   host.wire.send({{"meta", meta}});
-  // The owner opens the session in between; then it says with which arguments to run.
+  // The owner opens the session in between and then sends the arguments of the run.
   const Json start = host.wire.receive();
   return run_playbook(host, start.value("args", Json::object()));
 }

@@ -8,11 +8,11 @@
 namespace wb::playbook {
 namespace {
 
-constexpr int k_max_depth = 30;  // a message wraps it twice, and parsers take 32
+constexpr int k_max_depth = 30;  // a message adds two levels, and parsers accept 32
 constexpr int k_max_values = 100'000;
 constexpr std::size_t k_max_text_bytes = 2u << 20;
 
-/// What one conversion has taken so far.
+/// The size of one conversion so far.
 struct Taken {
   int values = 0;
   std::size_t text_bytes = 0;  ///< a table may hold one long string many times

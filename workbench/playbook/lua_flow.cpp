@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What flows where in a Program: the steps are applied until nothing changes.
+// Data flow in a Program: applies the steps until nothing changes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::size_t k_max_work = 20'000'000;
 
 using Kind = Object::Kind;
 
-/// Functions of Lua's library that keep nothing of what they are given and call nothing.
+/// Library functions that store none of their arguments and call none.
 constexpr std::array<std::string_view, 24> k_plain{
     "print",        "tostring",     "tonumber",       "type",          "error",
     "rawequal",     "rawlen",       "string.format",  "string.rep",    "string.sub",
@@ -55,7 +55,7 @@ class Flow {
 
  private:
   Object& at(ObjectId id) { return m_program.objects[static_cast<std::size_t>(id)]; }
-  /// A copy: what is added meanwhile is met in the next round.
+  /// Returns a copy; values added meanwhile are handled in the next round.
   std::vector<ObjectId> in(Node node) {
     ++m_work;
     return m_program.flows[static_cast<std::size_t>(node)];
@@ -80,7 +80,8 @@ class Flow {
   void escape_all(Node node) {
     for (const ObjectId id : in(node)) escape(id);
   }
-  /// Unknown code may call it, put values into it and take out what it has.
+  /// For an object that reaches unknown code, which may call it, store values in it and read its
+  /// fields.
   void spread(ObjectId id) {
     const Object object = at(id);
     anything(object.parameters);
@@ -245,7 +246,7 @@ class Flow {
   }
 
   void apply(std::size_t index) {
-    const Step step = m_program.steps[index];  // modules add steps meanwhile
+    const Step step = m_program.steps[index];  // modules may add steps meanwhile
     switch (step.kind) {
       case Step::Kind::copy:
         return move(step.a, step.c);
@@ -288,7 +289,7 @@ class Flow {
     }
     return m_iterator;
   }
-  /// What a verb raises, or a text, with the methods that texts have.
+  /// What a verb raises: a record, or a text with string methods.
   ObjectId error_record() {
     if (m_error == 0) {
       Object made;
@@ -367,7 +368,7 @@ Node Program::global(const std::string& name) {
   return m_globals[name] = holding(id);
 }
 
-Result<void> let_flow(Program& program, const std::map<std::string, std::string>& modules) {
+Result<void> propagate(Program& program, const std::map<std::string, std::string>& modules) {
   return Flow(program, modules).run();
 }
 

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 22> k_keywords{
     "and",      "break",  "do",   "else", "elseif", "end",  "false", "for",
     "function", "goto",   "if",   "in",   "local",  "nil",  "not",   "or",
     "repeat",   "return", "then", "true", "until",  "while"};
-// Longer ones first.
+// Longer signs first.
 constexpr std::array<std::string_view, 33> k_signs{
     "...", "<<", ">>", "//", "==", "~=", "<=", ">=", "::", "..", "+", "-", "*", "/", "%", "^", "#",
     "&",   "~",  "|",  "<",  ">",  "=",  "(",  ")",  "{",  "}",  "[", "]", ";", ":", ",", "."};
@@ -29,7 +29,7 @@ bool continues_name(char c) {
   return begins_name(c) || ascii::is_digit(c);
 }
 
-/// The byte that an escape's digits stand for.
+/// The byte of a numeric escape.
 char byte_of(std::string_view digits, int base) {
   int value = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
@@ -59,7 +59,7 @@ class Lexer {
     return m_at + ahead < m_text.size() ? m_text[m_at + ahead] : '\0';
   }
 
-  /// How many '=' a long bracket at this place has, or -1.
+  /// The number of '=' of a long bracket at this position, or -1.
   [[nodiscard]] int long_bracket() const {
     if (at() != '[') return -1;
     std::size_t level = 0;
@@ -123,7 +123,7 @@ class Lexer {
       text += byte_of(std::string_view(m_text).substr(m_at, digits), 10);
       m_at += digits;
     } else {
-      text += '\\';  // \u{…}: no name has one, and nothing else is looked up
+      text += '\\';  // \x01u{…} occurs in no name, and other texts are not looked up
       ++m_at;
     }
   }

@@ -12,11 +12,11 @@ namespace wb::playbook::lua {
 struct Token {
   enum class Kind { name, string, number, sign, end };  ///< keywords are signs
   Kind kind = Kind::end;
-  std::string text;  ///< of a string its content
+  std::string text;  ///< for a string its content
   int line = 0;
 };
 
-/// The last one is `end`. Errors: parse.
+/// The last token is `end`. Errors: parse.
 Result<std::vector<Token>> tokens_of(const std::string& text, const std::string& name);
 
 }  // namespace wb::playbook::lua

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads a Lua source into the steps of a Program: a recursive descent over the grammar of Lua 5.4.
+// Reads a Lua source into the steps of a Program, by recursive descent over the grammar of Lua 5.4.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace wb::playbook::lua {
 namespace {
 
-constexpr std::size_t k_several = 6;  ///< how many values of an open end are followed
+constexpr std::size_t k_several = 6;  ///< how many values of an open-ended list are tracked
 
 struct BinaryOperator {
   std::string_view sign;
@@ -273,7 +273,7 @@ class Reader : private Scopes {
       const Value right = expression(found->right);
       Value joined{.node = m_program.node()};
       if (found->sign == "or" || found->sign == "and") {
-        // What `a and b` gives of a is false or nil.
+        // The value of a in `a and b` is false or nil.
         if (found->sign == "or") copy(left.node, joined.node);
         copy(right.node, joined.node);
       } else {
@@ -342,8 +342,8 @@ class Reader : private Scopes {
     made.stores_nil = value.is_nil;
   }
 
-  /// A name or a parenthesis with what follows it. With `targets` its last part is not read when
-  /// an assignment may follow.
+  /// A name or parenthesized expression with its suffixes. With `targets`, the last suffix is not
+  /// read when an assignment may follow.
   Value suffixed(std::vector<Target>* targets) {
     Value value;
     Target target;
@@ -491,7 +491,7 @@ Result<Node> read_source(Program& program, const std::string& text, const std::s
   program.files.push_back(name);
   try {
     return Reader(program, std::move(tokens), file).chunk();
-  } catch (const Unread& unread) {
+  } catch (const SyntaxFault& unread) {
     return Error{ErrorCode::parse, "follow", name,
                  fmt::format("line {}: {}", unread.line, unread.what), ""};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to playbook: what a reader of Lua works with: its tokens, the names in scope, the blocks
-// and functions it is in, and the steps that it writes.
+// Private to playbook: the state of a reader of Lua: its tokens, the names in scope, the enclosing
+// blocks and functions, and the steps that it writes.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,15 +17,15 @@
 
 namespace wb::playbook::lua {
 
-struct Unread {
+struct SyntaxFault {
   int line;
   std::string what;
 };
 
-/// What an expression gives.
+/// The result of an expression.
 struct Value {
   Node node = 0;
-  int call = -1;         ///< the step, when it is a call: it may give several
+  int call = -1;         ///< the step, if it is a call, which may give several values
   bool is_rest = false;  ///< `...`
   bool is_nil = false;
   ObjectId table = 0;  ///< of a constructor
@@ -34,7 +34,7 @@ struct Value {
 
 class Scopes {
  protected:
-  static constexpr int k_max_depth = 400;  // twice what Lua itself takes
+  static constexpr int k_max_depth = 400;  // twice Lua's own limit
 
   Scopes(Program& program, std::vector<Token> tokens, int file)
       : m_program(program), m_tokens(std::move(tokens)), m_file(file) {}
@@ -49,8 +49,8 @@ class Scopes {
     return true;
   }
   [[noreturn]] void refuse(const std::string& wanted) const {
-    throw Unread{here().line,
-                 fmt::format("{} where {} belongs", printable(here().text, 40), wanted)};
+    throw SyntaxFault{here().line,
+                      fmt::format("{} where {} belongs", printable(here().text, 40), wanted)};
   }
   void need(std::string_view sign) {
     if (!take(sign)) refuse(std::string(sign));

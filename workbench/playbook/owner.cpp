@@ -9,7 +9,7 @@
 namespace wb::playbook {
 namespace {
 
-/// What the host gets beyond its own limit before it is killed: its watchdog ends it first.
+/// Extra time before the host is killed; its own watchdog ends it first.
 constexpr auto k_owner_grace = std::chrono::seconds(5);
 constexpr auto k_send_deadline = std::chrono::seconds(10);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to playbook: the owner's side of one playbook-host process. Starts it, reads its meta,
-// answers its verb calls through a function, kills it when it does not keep its limits.
+// Private to playbook: the owner's side of a playbook-host process. Starts it, reads its meta,
+// answers its verb calls through a function, and kills it when it exceeds its limits.
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,17 @@
 
 namespace wb::playbook {
 
-/// A playbook and the library files it may require, as sent to the host.
+/// A playbook and the library files that it may require, as sent to the host.
 struct PlaybookSource {
   std::string path, text;
   std::map<std::string, std::string> lib;  ///< "lib.steps" -> source
-  /// All of it as one text, for the hash in playbook_started.
+  /// All files as one text, for the hash in playbook_started.
   [[nodiscard]] std::string whole() const;
 };
 
-/// Looks a playbook up: a path to a .lua file, or a name in <root>/playbooks. Its library is the
+/// Finds a playbook by a path to a .lua file, or by name in <root>/playbooks. Its library is the
 /// folder lib/ beside it. Errors: not_found (with a did-you-mean), io, limit (a file above 1 MiB,
-/// all of them above 2 MiB), invalid (bytes that are not text).
+/// or all above 2 MiB), invalid (bytes that are not text).
 Result<PlaybookSource> find_playbook(const FileSystem& file_system,
                                      const variant::SearchPath& search_path, std::string_view name);
 
@@ -37,7 +37,7 @@ struct PlaybookMeta {
 class HostProcess {
  public:
   /// Loads the playbook. Errors: those of ChildProcess::spawn; parse (Lua syntax), limit, invalid
-  /// (its table lacks something). `stop_requested` may be nullptr.
+  /// (its table is incomplete). `stop_requested` may be nullptr.
   static Result<HostProcess> start(const PlaybookOptions& options, const PlaybookSource& source,
                                    const std::vector<std::string>& verbs, std::uint64_t seed,
                                    const std::atomic<bool>* stop_requested);
@@ -45,8 +45,9 @@ class HostProcess {
 
   using Answer = std::function<Result<Json>(const std::string& verb, const Json& args)>;
   using Print = std::function<void(const std::string& text)>;
-  /// Runs the playbook to its end; what run() returned. Errors: those that ended it; canceled.
-  /// An error of `answer` that ends the session ends the run at once; others go to the playbook.
+  /// Runs the playbook to its end and returns the result of run(). Errors: those that ended it;
+  /// canceled. An error of `answer` that ends the session ends the run at once; others go to the
+  /// playbook.
   Result<Json> run(const Json& args, const Answer& answer, const Print& print);
 
  private:
@@ -69,11 +70,11 @@ class HostProcess {
   std::string m_path;
   const std::atomic<bool>* m_stop_requested;
   PlaybookMeta m_meta;
-  std::vector<std::string> m_early_prints;  ///< written before run(), told when it starts
+  std::vector<std::string> m_early_prints;  ///< printed before run(), reported when it starts
 };
 
-/// The playbook's arguments, all of them text: given ones checked against its table, the rest from
-/// its defaults. Errors: usage (unknown name, with a did-you-mean).
+/// The playbook's arguments as text: given ones checked against its table, the others from its
+/// defaults. Errors: usage (unknown name, with a did-you-mean).
 Result<Json> complete_arguments(const PlaybookMeta& meta, const Json& given);
 
 }  // namespace wb::playbook

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Playbooks: Lua 5.4 files that drive verbs. Each runs in a process of its own (the hidden role
-// `sdpa-wb playbook-host`) with no files, no clock, no network; the owner answers its verb calls.
+// Playbooks: Lua 5.4 files that drive verbs. Each runs in its own process (the hidden role `sdpa-wb
+// playbook-host`) without files, clock or network; the owner answers its verb calls.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@
 
 namespace wb::playbook {
 
-/// What a playbook may use. Reached limits end it with a clear error; the log stays valid.
+/// Limits of a playbook. Reaching one ends it with a clear error; the log stays valid.
 struct PlaybookLimits {
   std::uint64_t memory_bytes = 64u << 20;
   std::uint64_t instructions = 200'000'000;
   std::uint64_t calls = 10'000;                ///< of verbs
-  std::chrono::milliseconds lua_time{60'000};  ///< inside Lua, verb calls not counted
+  std::chrono::milliseconds lua_time{60'000};  ///< inside Lua, without verb calls
 };
 
 struct PlaybookOptions {
@@ -25,7 +25,7 @@ struct PlaybookOptions {
   PlaybookLimits limits = {};
 };
 
-/// Gives the engine the bodies of `run`, `resume`, `playbook_check` and `playbooks`.
+/// Registers the bodies of `run`, `resume`, `playbook_check` and `playbooks` in the engine.
 void register_playbook_verbs(engine::Engine& engine, PlaybookOptions options);
 
 /// The hidden role: reads the playbook and its limits from standard input as JSON lines, runs it,

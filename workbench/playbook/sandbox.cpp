@@ -16,11 +16,11 @@ using std::chrono::steady_clock;
 
 constexpr int k_hook_instructions = 10'000;
 constexpr auto k_watch_step = std::chrono::milliseconds(20);
-/// How long Lua gets to end by its own error after a limit was reached, before the process ends.
+/// How long Lua may take to stop by its own error after a limit, before the process is ended.
 constexpr auto k_grace = std::chrono::seconds(1);
 constexpr std::size_t k_print_bytes = 16u << 10, k_print_lines = 200;
 constexpr std::size_t k_message_bytes = 2048;
-/// What Lua says, as a plain error, when a string buffer cannot grow.
+/// Lua's error when a string buffer cannot grow.
 constexpr std::string_view k_no_memory = "not enough memory";
 
 void hook(lua_State* lua, lua_Debug*) {
@@ -38,8 +38,8 @@ std::string field(lua_State* lua, const char* name) {
   return value;
 }
 
-/// Runs protected, for an error value may be a table with hostile metamethods. Argument 1 is the
-/// error, argument 2 the std::string that gets its text.
+/// Called protected, since an error value may be a table with hostile metamethods. Argument 1 is
+/// the error, argument 2 the std::string for its text.
 int describe_error(lua_State* lua) {
   auto& text = *static_cast<std::string*>(lua_touserdata(lua, 2));
   if (lua_istable(lua, 1)) {
@@ -94,7 +94,7 @@ Sandbox& Sandbox::of(lua_State* lua) {
 
 void* Sandbox::allocate(void* sandbox, void* block, std::size_t old_size, std::size_t new_size) {
   auto& self = *static_cast<Sandbox*>(sandbox);
-  // For a new block Lua passes a type tag as its old size.
+  // For a new block Lua passes a type tag as the old size.
   const std::size_t held = block == nullptr ? 0 : old_size;
   if (new_size == 0) {
     std::free(block);
@@ -102,7 +102,7 @@ void* Sandbox::allocate(void* sandbox, void* block, std::size_t old_size, std::s
     return nullptr;
   }
   if (new_size > held && self.m_memory_bytes + (new_size - held) > self.m_limits.memory_bytes) {
-    return nullptr;  // Lua collects garbage, tries once more, then raises
+    return nullptr;  // Lua collects garbage, retries once, then raises an error
   }
   void* moved = std::realloc(block, new_size);
   if (moved != nullptr) self.m_memory_bytes += new_size - held;
@@ -130,8 +130,8 @@ std::string Sandbox::limit_text() const {
 }
 
 void Sandbox::raise(lua_State* lua) {
-  // From here on every instruction raises, so that no pcall can swallow the end. Other coroutines
-  // get there with their own next hook.
+  // From now on every instruction raises an error, so that no pcall can hide the end. Other
+  // coroutines follow at their next hook.
   lua_sethook(lua, hook, LUA_MASKCOUNT | LUA_MASKLINE | LUA_MASKCALL, 1);
   luaL_error(lua, "%s", limit_text().c_str());
 }
@@ -159,7 +159,7 @@ void Sandbox::watch() {
     if (inside >= m_limits.lua_time) reach(Limit::time);
     if (m_limit == Limit::none) continue;
     ending += step;
-    // Functions in C and message handlers run no hook: only the end of the process stops them.
+    // C functions and message handlers run no hook, so only ending the process stops them.
     if (ending > k_grace) m_callbacks.give_up(limit_text() + " and did not stop");
   }
 }

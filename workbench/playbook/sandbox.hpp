@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sandbox: one Lua state without files, processes, bytecode or clock, with caps on memory,
-// instructions and wall time that a pcall loop cannot dodge. Used inside playbook-host only.
+// Sandbox: one Lua state without files, processes, bytecode or clock, with limits on memory,
+// instructions and wall time that a pcall loop cannot evade. Used inside playbook-host only.
 #pragma once
 
 #include <atomic>
@@ -19,10 +19,10 @@ namespace wb::playbook {
 class Sandbox {
  public:
   struct Callbacks {
-    /// One line that `print` wrote; the sandbox bounds how many and how long.
+    /// One printed line; the sandbox limits number and length.
     std::function<void(const std::string& text)> print;
-    /// Called by the watchdog, in its thread, when Lua does not stop by itself: it must end the
-    /// process, for nothing else can end a loop inside a C function.
+    /// Called by the watchdog in its own thread when Lua does not stop. It must end the process,
+    /// since nothing else ends a loop inside a C function.
     std::function<void(const std::string& reason)> give_up;
   };
   /// Throws std::bad_alloc when limits.memory_bytes is too small for Lua's own library.
@@ -37,17 +37,17 @@ class Sandbox {
   /// Compiles and runs a chunk, leaving its one result on the stack. Errors: parse (syntax, with
   /// line), and those of call.
   Result<void> load(const std::string& source, const std::string& name);
-  /// lua_pcall of the function and arguments on the stack under the caps; `results` values remain.
-  /// Errors: limit (a cap), invalid (any other Lua error, with its message).
+  /// lua_pcall of the function and arguments on the stack under the limits; `results` values
+  /// remain. Errors: limit, invalid (any other Lua error, with its message).
   Result<void> call(int arguments, int results);
 
-  /// While it lives, the time counts as somebody else's: a verb call waits for the engine.
-  class Outside {
+  /// Excludes its lifetime from the time limit, while a verb call waits for the engine.
+  class VerbCallScope {
    public:
-    explicit Outside(Sandbox& sandbox) : m_sandbox(sandbox) { m_sandbox.m_inside = false; }
-    ~Outside() { m_sandbox.m_inside = true; }
-    Outside(const Outside&) = delete;
-    Outside& operator=(const Outside&) = delete;
+    explicit VerbCallScope(Sandbox& sandbox) : m_sandbox(sandbox) { m_sandbox.m_inside = false; }
+    ~VerbCallScope() { m_sandbox.m_inside = true; }
+    VerbCallScope(const VerbCallScope&) = delete;
+    VerbCallScope& operator=(const VerbCallScope&) = delete;
 
    private:
     Sandbox& m_sandbox;
@@ -55,9 +55,10 @@ class Sandbox {
 
   // For the functions that Lua calls.
   static Sandbox& of(lua_State* lua);
-  /// The count hook: raises once a limit is reached, and from then on at every instruction.
+  /// The count hook: raises an error once a limit is reached, and from then on at every
+  /// instruction.
   void count_instructions(lua_State* lua);
-  /// Counts one verb call; raises like the hook when there were too many.
+  /// Counts one verb call; raises an error above the limit.
   void count_call(lua_State* lua);
   [[nodiscard]] const std::string* library(const std::string& name) const;
   void print(std::string text);
@@ -80,7 +81,7 @@ class Sandbox {
   lua_State* m_lua = nullptr;
   std::uint64_t m_memory_bytes = 0, m_instructions = 0, m_calls = 0;
   std::size_t m_printed_bytes = 0, m_printed_lines = 0;
-  std::atomic<Limit> m_limit{Limit::none};  ///< the first one reached; never taken back
+  std::atomic<Limit> m_limit{Limit::none};  ///< the first one reached; never reset
   std::atomic<bool> m_inside{false}, m_stop{false};
   std::thread m_watchdog;
 };

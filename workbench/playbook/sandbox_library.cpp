@@ -24,7 +24,7 @@ int load(lua_State* lua) {
   }
   if (has_environment) {
     lua_pushvalue(lua, 4);
-    lua_setupvalue(lua, -2, 1);  // the first upvalue of a chunk is its _ENV
+    lua_setupvalue(lua, -2, 1);  // the first upvalue of a chunk is _ENV
   }
   return 1;
 }
@@ -58,8 +58,8 @@ int require(lua_State* lua) {
   return 1;
 }
 
-/// setmetatable without finalizers: they run with hooks off, so no limit would reach them. Lua
-/// looks for __gc at this moment only; added later it does nothing.
+/// setmetatable without finalizers, which run with hooks off, beyond all limits. Lua looks for __gc
+/// only in this call; a later __gc has no effect.
 int set_metatable(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   luaL_argexpected(lua, lua_isnil(lua, 2) || lua_istable(lua, 2), 2, "nil or table");
@@ -122,7 +122,7 @@ void seed_random(lua_State* lua, std::uint64_t seed) {
   replace_in(lua, "math", "randomseed", nullptr);
 }
 
-/// The metatable that all strings share stays out of reach.
+/// Hides the metatable shared by all strings.
 void lock_string_metatable(lua_State* lua) {
   lua_pushstring(lua, "");
   lua_getmetatable(lua, -1);
@@ -131,7 +131,7 @@ void lock_string_metatable(lua_State* lua) {
   lua_settop(lua, 0);
 }
 
-/// Reading an undefined global is an error, not nil.
+/// Makes reading an undefined global an error instead of nil.
 void guard_globals(lua_State* lua) {
   lua_pushglobaltable(lua);
   lua_newtable(lua);

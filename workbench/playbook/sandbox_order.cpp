@@ -14,7 +14,7 @@ namespace {
 /// A key of a table. Its text stays alive while the table holds the key.
 struct Key {
   enum class Rank { integer, real, string, boolean } rank = Rank::integer;
-  lua_Integer integer = 0;  ///< of booleans 0 and 1
+  lua_Integer integer = 0;  ///< 0 and 1 for booleans
   lua_Number real = 0;
   std::string_view text;
 
@@ -71,8 +71,8 @@ void push_key(lua_State* lua, const Key& key) {
   }
 }
 
-/// One step of pairs: upvalue 1 the sorted keys, upvalue 2 the position. Keys that were removed
-/// meanwhile are left out, as Lua's own next does.
+/// One step of pairs: upvalue 1 has the sorted keys, upvalue 2 the position. Removed keys are
+/// skipped, as by Lua's own next.
 int step_sorted(lua_State* lua) {
   lua_Integer position = lua_tointeger(lua, lua_upvalueindex(2));
   while (true) {
@@ -86,7 +86,7 @@ int step_sorted(lua_State* lua) {
   return 2;
 }
 
-/// from[j] < from[i], by the function at 2 or Lua's own order.
+/// from[j] < from[i], by the function at index 2 or Lua's own order.
 bool is_less(lua_State* lua, int from, lua_Integer j, lua_Integer i) {
   const bool has_order = !lua_isnoneornil(lua, 2);
   if (has_order) lua_pushvalue(lua, 2);
@@ -176,7 +176,7 @@ int lua_stable_sort(lua_State* lua) {
     }
     std::swap(from, to);
   }
-  // Only now: a comparison that raises leaves the table as it was.
+  // Written back at the end: a comparison that raises leaves the table unchanged.
   for (lua_Integer i = 1; i < end; ++i) {
     lua_rawgeti(lua, from, i);
     lua_rawseti(lua, 1, i);

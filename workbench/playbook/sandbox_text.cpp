@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text in playbooks: tostring, print and string.format without addresses; patterns with a bound.
+// Text in playbooks: tostring, print and string.format without addresses; patterns with limits.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t k_pattern_bytes = 64u << 10;
 constexpr std::size_t k_print_line_bytes = 4096;
 
-/// True when Lua would write the value's address: it has a type without text and no __tostring.
+/// True when Lua would print the value's address: a type without text and without __tostring.
 bool shows_address(lua_State* lua, int index) {
   switch (lua_type(lua, index)) {
     case LUA_TTABLE:

@@ -33,8 +33,8 @@ class Check {
     const ObjectId wb = make_wb();
     WB_TRY_ASSIGN(const Node table,
                   read_source(m_program, source.text, fs::path(source.path).filename().string()));
-    WB_TRY(let_flow(m_program, source.lib));
-    // What the host does with the table that came back.
+    WB_TRY(propagate(m_program, source.lib));
+    // The host's calls on the returned table.
     const Node run = m_program.node();
     Step load;
     load.kind = Step::Kind::load;
@@ -46,8 +46,8 @@ class Check {
     call.inputs = {m_program.holding(wb), m_program.holding(make_arguments(meta))};
     call.block = -1;
     m_program.steps.push_back(call);
-    WB_TRY(let_flow(m_program, source.lib));
-    if (give_wb_by_name(wb)) WB_TRY(let_flow(m_program, source.lib));
+    WB_TRY(propagate(m_program, source.lib));
+    if (give_wb_by_name(wb)) WB_TRY(propagate(m_program, source.lib));
     look_up_names();
     look_at_calls();
     std::vector<std::string> faults;
@@ -96,7 +96,7 @@ class Check {
     return make_record("the playbook's arguments", names);
   }
 
-  /// A function that nothing calls and that has a parameter wb: nothing else is meant by it.
+  /// A function that is never called and has a parameter wb is assumed to get the table wb.
   bool give_wb_by_name(ObjectId wb) {
     bool given = false;
     for (std::size_t i = 0; i < m_program.objects.size(); ++i) {
@@ -109,7 +109,7 @@ class Check {
     return given;
   }
 
-  /// Whether it may have a value under that key.
+  /// True when the object may have a value under that key.
   bool may_have(const Object& object, const std::string& key) const {
     switch (object.kind) {
       case Kind::wb:
@@ -179,7 +179,7 @@ class Check {
     return fmt::format("wb.{}: {}; {}", verb, checked.error().cause, checked.error().next);
   }
 
-  /// Calls of verbs, with pcall too: verb and first argument.
+  /// A call of a verb, also through pcall: the verb and its first argument.
   struct VerbCall {
     const Step* step;
     std::string verb;
@@ -214,7 +214,7 @@ class Check {
 
   void look_at_calls() {
     const std::vector<VerbCall> calls = verb_calls();
-    std::map<ObjectId, std::set<std::string>> verbs_of;  // of a constructor
+    std::map<ObjectId, std::set<std::string>> verbs_of;  // by constructor
     for (const VerbCall& call : calls) {
       for (const ObjectId id : in(call.argument)) {
         if (at(id).kind == Kind::table) verbs_of[id].insert(call.verb);
@@ -227,7 +227,7 @@ class Check {
     }
   }
 
-  /// A key that is taken out again before the call is the playbook's own matter.
+  /// True for a key that is removed again before the call.
   bool is_removed(ObjectId table, const std::string& key) const {
     return std::any_of(m_program.steps.begin(), m_program.steps.end(), [&](const Step& step) {
       return step.kind == Step::Kind::store && step.stores_nil &&
@@ -265,7 +265,7 @@ class Check {
     }
   }
 
-  /// `t.key = …` above a call that gets t, in the same block or around it.
+  /// Handles `t.key = …` before a call with t, in the same or an enclosing block.
   void look_at_store(const Step& store, const std::vector<VerbCall>& calls) {
     if (store.stores_nil) return;
     for (const VerbCall& call : calls) {

@@ -30,8 +30,8 @@ std::vector<std::string> playbook_verbs(verbs::Table table) {
 
 namespace {
 
-/// The arguments of `open`: the playbook's own, overridden by the command line. Problems named on
-/// the command line replace all of the playbook's.
+/// The arguments of `open`: the playbook's own, overridden by the command line. Problems on the
+/// command line replace all of the playbook's.
 Json open_arguments(const PlaybookMeta& meta, const Json& run_args) {
   Json args = meta.open;
   const bool goes_on = run_args.contains("after");
@@ -53,7 +53,7 @@ std::string summary_of(Engine& engine, const fs::path& session) {
   const auto status = engine.call("status", Json::object(), session);
   if (!status) return "";
   const Json best = status->value("best_speedup", Json());
-  const auto closed = status->value("iterations", std::int64_t{0});  // the baseline is one
+  const auto closed = status->value("iterations", std::int64_t{0});  // the baseline is one of them
   return fmt::format("{} iterations after the baseline; incumbent {}; {}",
                      std::max<std::int64_t>(closed - 1, 0), status->value("incumbent", ""),
                      best.is_number()
@@ -61,12 +61,12 @@ std::string summary_of(Engine& engine, const fs::path& session) {
                          : std::string("no confirmed gain"));
 }
 
-/// Leaves the session paused, with everything logged so far, and says how to go on. A stop is left
-/// to the command line, which pauses too.
+/// Leaves the session paused, with everything logged so far, and says how to continue. After a stop
+/// the command line pauses.
 Error leave_paused(Engine& engine, Error error) {
   if (engine.session() == nullptr || error.code == ErrorCode::canceled) return error;
   const std::string folder = engine.session()->folder().string();
-  if (!engine.session()->check_place().ok()) return error;  // there is nothing to go on with
+  if (!engine.session()->check_place().ok()) return error;  // there is nothing to continue
   const bool paused = engine.pause("stopped by an error: " + error.cause).ok();
   error.next += fmt::format(
       "{}{}`sdpa-wb resume --session {}` goes on, with --replan after a change of the playbook",
@@ -76,7 +76,7 @@ Error leave_paused(Engine& engine, Error error) {
 
 constexpr std::string_view k_print_mark = "print: ";
 
-/// How many lines earlier runs of the playbook have printed into the log.
+/// The number of lines that earlier runs of the playbook printed into the log.
 Result<std::int64_t> count_prints(const Engine& engine) {
   WB_TRY_ASSIGN(const SessionView* current, engine.session()->current(FoldDepth::full));
   const SessionView& view = *current;
@@ -85,8 +85,8 @@ Result<std::int64_t> count_prints(const Engine& engine) {
   });
 }
 
-/// Runs the host against the engine and closes the session at the end. The first `printed` lines
-/// are in the log already: a replay prints them again.
+/// Runs the host with the engine and closes the session at the end. The first `printed` lines are
+/// in the log already, since a replay prints them again.
 Result<Json> drive(Engine& engine, HostProcess& host, const Json& args, std::int64_t printed) {
   const fs::path folder = engine.session()->folder();
   const auto answer = [&](const std::string& verb, const Json& verb_args) {
@@ -94,13 +94,13 @@ Result<Json> drive(Engine& engine, HostProcess& host, const Json& args, std::int
   };
   const auto print = [&](const std::string& text) {
     if (printed-- > 0) return;
-    // A print is a note, but no call of the playbook: replay does not count it. When it cannot be
-    // written, neither can the next call, which says so.
+    // A print is a note but no call of the playbook, so replay does not count it. If it cannot be
+    // written, the next call fails with the reason.
     (void)engine.call("note", {{"text", std::string(k_print_mark) + text}}, folder);
   };
   Result<Json> result = host.run(args, answer, print);
   if (!result) return result;
-  if (engine.session() != nullptr) {  // it did not close it itself
+  if (engine.session() != nullptr) {  // the playbook did not close it
     const auto status = engine.call("status", Json::object(), folder);
     const Json stop = status ? status->value("stop_reason", Json()) : Json();
     WB_TRY(engine.call("close",
@@ -130,7 +130,7 @@ Result<Json> run_body(Engine& engine, const PlaybookOptions& options, const Json
                  "neither it nor the command line names a kernel to start from",
                  "give --start KERNEL or --after SESSION"};
   }
-  // Recorded before the baseline, so that a session killed during it knows its playbook.
+  // Recorded before the baseline, so that a session killed during it has its playbook in the log.
   engine.on_opened([&]() -> Result<void> {
     return engine.start_playbook(source.path, source.whole(), arguments, seed, false);
   });
@@ -142,8 +142,8 @@ Result<Json> run_body(Engine& engine, const PlaybookOptions& options, const Json
   return result;
 }
 
-/// The playbook of the log: at its old path, or, when the session is resumed from another folder,
-/// by its name on the search path. The engine compares its hash.
+/// The recorded playbook: at its old path or, for a session resumed from another folder, by its
+/// name on the search path. The engine compares its hash.
 Result<PlaybookSource> find_recorded(const Services& services, const std::string& path) {
   std::error_code error;
   if (fs::exists(path, error)) {
@@ -180,7 +180,7 @@ Result<Json> resume(Engine& engine, const PlaybookOptions& options, const Json& 
   WB_TRY_ASSIGN(HostProcess host, HostProcess::start(options, source, playbook_verbs(), seed,
                                                      services.stop_requested));
   WB_TRY_ASSIGN(const std::int64_t printed, count_prints(engine));
-  // After a change of the playbook nobody knows which lines are new: rather twice than never.
+  // After a change of the playbook, it is unknown which lines are new, so all are recorded again.
   WB_TRY_ASSIGN(Json result, drive(engine, host, arguments, replan ? 0 : printed));
   result["abandoned"] = abandoned;
   result["environment_changed"] = changed;
@@ -194,7 +194,7 @@ Result<Json> resume_body(Engine& engine, const PlaybookOptions& options, const J
   return result;
 }
 
-/// The playbook that the session's log names must be the one that is asked for.
+/// The playbook in the session's log must be the requested one.
 Result<void> check_same_playbook(const SessionView& view, const std::string& asked) {
   const std::string recorded = view.playbook ? view.playbook->payload.value("path", "") : "";
   if (recorded == asked || fs::path(recorded).stem() == fs::path(asked).stem()) return {};
@@ -204,8 +204,8 @@ Result<void> check_same_playbook(const SessionView& view, const std::string& ask
                "name that playbook, or another session"};
 }
 
-/// `run --resume-or-start`: may be called again and again, as a scheduler does. Starts, goes on, or
-/// finds that nothing is left to do.
+/// `run --resume-or-start`: may be called repeatedly, for example by a scheduler. Starts,
+/// continues, or finds nothing left to do.
 Result<Json> resume_or_start(Engine& engine, const PlaybookOptions& options, const Json& args,
                              const fs::path& session) {
   if (session.empty()) {
@@ -227,7 +227,7 @@ Result<Json> resume_or_start(Engine& engine, const PlaybookOptions& options, con
               {"summary", "already closed; " + summary_of(engine, session)}};
 }
 
-/// What `open` would refuse is refused by a dry run too, before anything is built.
+/// Refuses in a dry run what `open` would refuse, before anything is built.
 Result<void> check_open(Engine& engine, const Json& open) {
   WB_TRY(engine::check_arguments(verbs::find_verb("open")->spec, open));
   WB_TRY(engine.call("kernels", {{"name", open["start"]}}));
@@ -287,8 +287,8 @@ std::string_view when(Course course) {
   return "";
 }
 
-/// Names that do not exist, in branches that no dry run took. The answer says why the text could
-/// not be looked through, or is empty.
+/// Finds unknown names in branches that no dry run took. Returns why the text could not be
+/// analyzed, or empty.
 Result<std::string> check_text(const PlaybookSource& source, const PlaybookMeta& meta) {
   constexpr std::size_t k_most = 5;
   const auto faults = static_faults(source, meta);

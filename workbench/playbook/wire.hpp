@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to playbook: what owner and host agree on about their wire, JSON lines over a pipe.
+// Private to playbook: the message format between owner and host: JSON lines over a pipe.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace wb::playbook {
 
-/// A playbook's texts are at most 2 MiB a message and may grow sixfold by JSON's escapes.
+/// A playbook's texts are at most 2 MiB per message, and JSON escapes may make them six times as
+/// long.
 constexpr JsonLimits k_wire_limits{.max_bytes = 16u << 20, .max_depth = 64};
 
 /// One message as one line without its end. Bytes that are not UTF-8 become U+FFFD.

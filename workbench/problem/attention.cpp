@@ -14,10 +14,10 @@ namespace wb::problem {
 namespace {
 
 constexpr std::int64_t k_oracle_panel_keys = 128;
-/// Scores that the oracle holds at once: 16 MiB. Fewer rows at a time when there are many keys.
+/// Limit of the oracle's scores in memory: 16 MiB. With many keys it handles fewer rows at a time.
 constexpr std::int64_t k_max_scores = std::int64_t{1} << 21;
 
-/// Turns the scores q k^T of one row into weights exp(s - max), in place; `count` keys are visible,
+/// Turns the scores q k^T of one row into weights exp(s - max) in place. `count` keys are visible,
 /// the rest of `total` get weight 0. max is -inf when no key is left.
 struct RowSoftmax {
   double max, sum, sum_of_squares;
@@ -43,7 +43,7 @@ RowSoftmax oracle_softmax(double* scores, const double* bias, std::int64_t count
   return {max, sum, sum_of_squares};
 }
 
-/// Rows [begin, end) of one (b, h), written to their place in `result`, which is zero.
+/// Writes rows [begin, end) of one (b, h) to `result`, which must be zero.
 void oracle_rows(const Problem& p, const Inputs& inputs, const RowBlock& block, std::int64_t begin,
                  std::int64_t end, BlockOutput& result) {
   const HeadReader<double> reader(p, inputs, block.b, block.h);
@@ -82,7 +82,7 @@ void oracle_rows(const Problem& p, const Inputs& inputs, const RowBlock& block, 
   }
   for (std::int64_t i = 0; i < rows; ++i) {
     const double sum = sums[static_cast<std::size_t>(i)];
-    if (!(sum > 0)) continue;  // fully masked: zeros
+    if (!(sum > 0)) continue;  // fully masked: stays zero
     for (std::int64_t d = 0; d < p.Dv; ++d) out[i * p.Dv + d] /= sum;
   }
 }

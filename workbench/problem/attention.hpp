@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is right: the float64 oracle and the pinned storage-dtype computation `std` that sets the
-// error budget. Used by the judge only; never linked into a variant.
+// The correct result: the float64 oracle, and the pinned computation `std` in the storage dtype
+// that sets the error budget. Used by the judge only; never linked into a variant.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ inline constexpr std::int64_t k_rows_per_block = 64;
 std::int64_t row_block_count(const Problem& problem);
 std::vector<RowBlock> all_row_blocks(const Problem& problem);
 
-/// Whole blocks: the first and last of every (b, h) while there are at most `max_blocks` of them
-/// (else those of random heads, for half of the sample), and random ones (by `seed`) up to
-/// max_blocks. All blocks when there are at most max_blocks. In the order of all_row_blocks.
+/// Samples whole blocks: the first and last of every (b, h) if these are at most `max_blocks` (else
+/// those of random heads, for half of the sample), filled up to max_blocks with random ones (by
+/// `seed`). Returns all blocks when there are at most max_blocks. In the order of all_row_blocks.
 std::vector<RowBlock> sample_row_blocks(const Problem& problem, std::size_t max_blocks,
                                         std::uint32_t seed);
 
@@ -31,17 +31,17 @@ std::vector<RowBlock> sample_row_blocks(const Problem& problem, std::size_t max_
 struct BlockOutput {
   std::vector<double> out;
   std::vector<double> lse;
-  /// Oracle only, [rows]: sqrt(sum of p^2). Times the standard deviation of v it is the expected
-  /// size of the row's output.
+  /// Oracle only, [rows]: sqrt(sum of p^2). Multiplied by the standard deviation of v it is the
+  /// expected magnitude of the row's output.
   std::vector<double> weight_norm;
 };
 
 /// Float64 throughout, keys in order, two passes (exact row maximum first).
 BlockOutput oracle_block(const Problem& problem, const Inputs& inputs, const RowBlock& block);
 
-/// Right computations in the storage dtype, with f32 accumulation, P and out rounded to the dtype.
-/// Sums run in order, the row sum is that of the unrounded P, no fused multiply-add: the same bits
-/// on every host with the same expf, exp2f and logf. For f32: f32 throughout.
+/// Correct computations in the storage dtype, with f32 accumulation, P and out rounded to the
+/// dtype. Sums run in order, the row sum uses the unrounded P, and no multiply-add is fused: the
+/// bits are the same on every host with the same expf, exp2f and logf. For f32, everything is f32.
 enum class StdForm {
   pinned,        ///< `std`: online softmax over blocks of 64 keys
   short_blocks,  ///< blocks of 16 keys, exp2, scale * log2(e) multiplied into q in f32

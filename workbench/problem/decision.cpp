@@ -15,18 +15,18 @@ namespace {
 constexpr double k_counting_scores = 1e30;
 constexpr double k_infinite_share = std::numeric_limits<double>::infinity();
 
-/// error / budget, infinite when the inequality cannot be told to hold (NaN on either side).
+/// error / budget; infinite when the inequality does not certainly hold (NaN on either side).
 double share_of(double error, double budget) {
   if (!(error <= budget)) {
     const double share = error / budget;
     return share > 1.0 ? share : k_infinite_share;
   }
   if (!(budget < k_infinite_share))
-    return k_infinite_share;  // a budget that allows everything judges nothing
+    return k_infinite_share;  // a budget without a limit decides nothing
   return error == 0 ? 0.0 : error / budget;
 }
 
-/// Keeps the worse of two; the first one wins a tie, so that the result is reproducible.
+/// Keeps the worse of two; the first one on a tie, so that the result is reproducible.
 void keep_worst(BudgetUse& worst, BudgetUse candidate) {
   if (worst.rule.empty() || candidate.share > worst.share) worst = std::move(candidate);
 }
@@ -42,13 +42,13 @@ BudgetUse judge_lse_row(const RowBlock& block, std::int64_t row, double got, dou
   return use;
 }
 
-/// A largest and a mean value over a block.
+/// Largest and mean value of a block.
 struct MaxMean {
   double max = 0, mean = 0;
 };
 
-/// max|ref| and mean|ref|; in a small block at least what v's distribution makes of the weights,
-/// for a few outputs may all be near 0 by cancellation.
+/// max|ref| and mean|ref|; in a small block at least the expected magnitude from the weights and
+/// v's distribution, since a few outputs may all be near 0 by cancellation.
 MaxMean magnitude_of(const BlockStatistics& statistics, bool is_small) {
   MaxMean magnitude{statistics.max_ref, statistics.mean_ref};
   if (!is_small) return magnitude;
@@ -59,14 +59,14 @@ MaxMean magnitude_of(const BlockStatistics& statistics, bool is_small) {
   return magnitude;
 }
 
-/// The budgets' term s. |LSE| stands for the size of the scores that count in a row.
+/// The budget term s. |LSE| represents the size of the row's relevant scores.
 MaxMean score_allowance(const Problem& problem, const BlockStatistics& statistics) {
   const double factor =
       statistics.score_terms * k_score_rounding * std::sqrt(static_cast<double>(problem.D));
   MaxMean allowance;
   double sum = 0;
   for (std::size_t i = 0; i < statistics.ref_lse.size(); ++i) {
-    // Beside the least numbers of a mask scores do not count, nor does their rounding.
+    // Scores at the mask's least finite value are irrelevant, and so is their rounding.
     if (!(std::abs(statistics.ref_lse[i]) < k_counting_scores)) continue;
     const double row = factor * std::abs(statistics.ref_lse[i]) * statistics.weight_norm[i];
     allowance.max = std::max(allowance.max, row);

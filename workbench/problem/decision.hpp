@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From statistics of row blocks to the verdict: the inequalities of docs/contracts/measurement.md
-// as pure functions. The CPU judge and the GPU judge measure each in their own way; both decide
-// here.
+// as pure functions. The CPU judge and the GPU judge compute the statistics in different ways and
+// share this decision.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +12,39 @@
 
 namespace wb::problem {
 
-/// How far some values x of a block are from the oracle's.
+/// How far values x of a block (out, or std) are from the oracle's.
 struct ErrorStatistics {
   double max = 0, mean = 0;      ///< of |x - ref|; a NaN in x makes both infinite
-  std::int64_t worst_index = 0;  ///< of max, in [rows, Dv] order; the first where several tie
+  std::int64_t worst_index = 0;  ///< index of max, in [rows, Dv] order; the first on a tie
   double max_magnitude = 0, mean_magnitude = 0;  ///< of |x|
 };
 
-/// By how much more the rounding of a score may be than that of a sum whose terms have signs of
-/// their own: in the draw `low` all terms have one sign, so every partial sum is large.
+/// The factor by which rounding of a score may exceed that of a sum with mixed signs: in the draw
+/// `low` all terms have one sign, so every partial sum is large.
 inline double score_terms(Draw draw) {
   return draw == Draw::low ? 4 : 1;
 }
 
-/// All that the inequalities of one block ask for. The spans have one entry for each row.
+/// Inputs of the inequalities of one block. Each span has one entry per row.
 struct BlockStatistics {
   ErrorStatistics out;
   double got = 0, want = 0;  ///< out and ref at out.worst_index
-  ErrorStatistics of_std;    ///< of a small block the worst of all StdForms
+  ErrorStatistics of_std;    ///< for a small block the worst of all StdForms
   double max_ref = 0, mean_ref = 0;
-  double score_deviation = 0;  ///< as score_deviation() of the inputs
-  double score_terms = 1;      ///< as score_terms()
+  double score_deviation = 0;  ///< score_deviation() of the inputs
+  double score_terms = 1;      ///< score_terms() of the draw
   std::span<const double> ref_lse;
-  std::span<const double> weight_norm;  ///< as BlockOutput::weight_norm
+  std::span<const double> weight_norm;  ///< BlockOutput::weight_norm
   std::span<const float> got_lse;       ///< empty when LSE is not judged
 };
 
-/// True of a block that takes the largest error of all StdForms (k_small_block_elements).
+/// True for a block whose budget uses the largest error of all StdForms (k_small_block_elements).
 bool is_small_block(const Problem& problem, const RowBlock& block);
 
-/// Adds the errors of one more StdForm: the larger of each.
+/// Merges the errors of one more StdForm by taking the larger of each.
 void take_larger(ErrorStatistics& errors, const ErrorStatistics& other);
 
-/// The inequality of the block that uses most of its budget; the first one where several tie.
+/// The inequality of the block that uses the largest share of its budget; the first on a tie.
 BudgetUse judge_statistics(const Problem& problem, const RowBlock& block,
                            const BlockStatistics& statistics);
 
@@ -54,10 +54,10 @@ struct OutputScan {
   std::int64_t unwritten = 0;
 };
 
-/// LSE that no problem has: +inf and NaN.
+/// Counts LSE values that no problem has: +inf and NaN.
 std::int64_t count_bad_lse(std::span<const float> lse);
 
-/// The verdict on an output from the uses of the blocks judged, in their order.
+/// The verdict on an output from the budget uses of its judged blocks, in their order.
 OutputVerdict conclude(const Problem& problem, std::span<const BudgetUse> uses,
                        const OutputScan& scan);
 

@@ -14,10 +14,10 @@ namespace {
 constexpr double k_log2_e = 0x1.71547652b82fep0;
 constexpr double k_ln2_high = 0x1.62e42feep-1;  // 32 bits: times an exponent it is exact
 constexpr double k_ln2_low = 0x1.a39ef35793c76p-33;
-/// Added to a number below 2^51 it leaves the nearest integer in the low bits.
+/// Added to a number below 2^51, it leaves the nearest integer in the low bits.
 constexpr double k_to_integer = 0x1.8p52;
 constexpr double k_lowest = -708.0, k_highest = 709.0;
-/// Of Taylor's series, enough for |r| <= ln 2 / 2: the next one is below 2^-57.
+/// Terms of Taylor's series, enough for |r| <= ln 2 / 2: the next one is below 2^-57.
 constexpr int k_terms = 14;
 
 constexpr std::array<double, k_terms> k_inverse_factorials = [] {
@@ -51,7 +51,7 @@ WB_ALWAYS_INLINE void exponential(typename LanesOf<k_bytes>::Doubles& x) {
   }
   const auto bits = reinterpret_cast<Bits>(sum) + (reinterpret_cast<Bits>(shifted) << 52);
   const Doubles zero{}, infinity = zero + std::numeric_limits<double>::infinity();
-  const Doubles low = x < k_lowest ? zero : x;  // a NaN is not below, nor above it
+  const Doubles low = x < k_lowest ? zero : x;  // NaN compares neither below nor above
   const Doubles not_high = x >= k_lowest ? reinterpret_cast<Doubles>(bits) : low;
   x = x > k_highest ? infinity : not_high;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The exponentials of oracle and std, many at a time: they were a third of what a verdict costs.
+// Vectorized exponentials for oracle and std, where they took a third of a verdict's time.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 namespace wb::problem {
 
 /// values[i] = exp(values[i]), within one unit in the last place; the same bits on every host.
-/// Below the least normal number 0, above the largest infinity; NaN stays. `isa`: one that this
-/// host has.
+/// Gives 0 below the least normal number and infinity above the largest; NaN stays. `isa` must be
+/// one that this host supports.
 void exponentials(double* values, std::int64_t count, Isa isa = widest_isa());
-/// The same in double, then rounded, as the GPU's judge has it.
+/// Computes in double, then rounds to float, as the GPU's judge does.
 void exponentials(float* values, std::int64_t count, Isa isa = widest_isa());
 
 }  // namespace wb::problem

@@ -13,7 +13,7 @@ template <typename T, int k_bytes>
 struct VectorOf {
   using Type [[gnu::vector_size(k_bytes)]] = T;
 };
-/// Of a vector; without AVX2 the compiler makes two halves of each.
+/// Bytes of a vector; without AVX2 the compiler splits each in halves.
 constexpr int k_usual_bytes = 32, k_wide_bytes = 64;
 
 /// A tile of k_rows x (2 vectors) of C stays in registers while depth runs.
@@ -37,7 +37,7 @@ WB_ALWAYS_INLINE void gemm_tile(T* c, std::int64_t c_stride, const T* a, std::in
   for (int i = 0; i < k_rows; ++i) std::memcpy(c + i * c_stride, acc[i], sizeof acc[i]);
 }
 
-/// Tiles from column `from` on; where they end.
+/// Computes tiles from column `from` on; returns the column where they end.
 template <typename T, int k_rows, int k_bytes>
 WB_ALWAYS_INLINE std::int64_t gemm_tiles(Panel<T> c, Panel<const T> a, Panel<const T> b,
                                          std::int64_t from, std::int64_t columns,

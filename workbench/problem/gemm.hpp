@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The two inner loops of oracle and std: C += A B on small row-major panels, and stored elements to
-// double or float. Every element of C adds its products one after the other, in order, without
-// fused multiply-add, so results do not depend on the host's vectors.
+// The inner loops of oracle and std: C += A B on small row-major panels, and conversion of stored
+// elements to double or float. Every element of C adds its products in order without fused
+// multiply-add, so that results do not depend on the host's vector width.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,14 @@ struct Panel {
   std::int64_t stride;
 };
 
-/// C[rows x columns] += A[rows x depth] B[depth x columns]. `isa`: one that this host has.
+/// C[rows x columns] += A[rows x depth] B[depth x columns]. `isa` must be one that this host
+/// supports.
 void gemm_add(Panel<double> c, Panel<const double> a, Panel<const double> b, std::int64_t rows,
               std::int64_t columns, std::int64_t depth, Isa isa = widest_isa());
 void gemm_add(Panel<float> c, Panel<const float> a, Panel<const float> b, std::int64_t rows,
               std::int64_t columns, std::int64_t depth, Isa isa = widest_isa());
 
-/// `count` stored elements as numbers, exactly.
+/// Converts `count` stored elements exactly.
 void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, double* to);
 void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, float* to);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// HeadReader: the tensors of one (b, h), whatever their layout and dtype, as panels of numbers for
-// oracle and std.
+// HeadReader: reads the tensors of one (b, h), in any layout and dtype, into panels for oracle and
+// std.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,6 @@
 
 namespace wb::problem {
 
-/// The tensors of one (b, h) as numbers of type T.
 template <typename T>
 class HeadReader {
  public:
@@ -49,8 +48,8 @@ class HeadReader {
     }
   }
 
-  /// What is added to the scaled scores of `row` for keys [begin, begin + count): 0 or -inf of a
-  /// bool mask, the value of an additive one, 0 without a mask.
+  /// The bias added to the scaled scores of `row` for keys [begin, begin + count): 0 or -inf from a
+  /// bool mask, the value of an additive mask, 0 without a mask.
   void bias_row(std::int64_t row, std::int64_t begin, std::int64_t count, T* to) const {
     const std::int64_t at = (m_b * m_problem.Sq + row) * m_problem.Skv + begin;
     if (m_problem.mask == MaskKind::none) {

@@ -55,13 +55,13 @@ void mask_edge_rows(const Problem& problem, std::uint32_t seed, const TensorStri
   }
 }
 
-/// What the elements of one tensor are made of.
+/// The parameters of one tensor's elements.
 struct Filler {
   const Problem& problem;
   Tensor tensor;
   Draw draw;
   PhiloxStream stream;
-  /// A run of consecutive elements in BHSD order.
+  /// Fills a run of consecutive elements in BHSD order.
   void run(std::uint64_t first, std::size_t count, std::byte* out) const {
     if (tensor != Tensor::mask) {
       fill_values(stream, first, count, draw_factor(tensor, draw), draw_sign(tensor, draw),
@@ -75,7 +75,7 @@ struct Filler {
   }
 };
 
-/// Rows [begin, end), counted in BHSD order, of a tensor where each lies alone in memory.
+/// Fills rows [begin, end), in BHSD order, of a tensor whose rows are not contiguous.
 void fill_strided_rows(const Filler& filler, const TensorShape& shape, const TensorStrides& strides,
                        std::int64_t begin, std::int64_t end, std::byte* out) {
   const auto element = static_cast<std::int64_t>(element_bytes(filler.problem, filler.tensor));
@@ -206,7 +206,7 @@ void fill_tensor(const Problem& problem, std::uint32_t seed, Tensor tensor, Draw
   const bool is_strided = strides.row != packed.row ||
                           (shape.heads > 1 && strides.head != packed.head) ||
                           (shape.batch > 1 && strides.batch != packed.batch);
-  // Pieces are counted in rows where rows lie apart, else in elements.
+  // Pieces are counted in rows if rows are not contiguous, else in elements.
   const std::int64_t unit = is_strided ? shape.width : 1;
   const std::int64_t total = count_of(shape) / unit;
   const std::int64_t per_piece = std::max<std::int64_t>(1, k_piece_elements / unit);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Compiling one function body for more than the baseline instruction set: the body is a function
-// marked WB_ALWAYS_INLINE, called from a plain wrapper and from those marked WB_TARGET_AVX2 and
-// WB_TARGET_AVX512. Whichever runs, the results are the same bits.
+// Compiles one function body for several instruction sets: the body is marked WB_ALWAYS_INLINE and
+// called from a plain wrapper and from wrappers marked WB_TARGET_AVX2 and WB_TARGET_AVX512. All
+// give the same bits.
 #pragma once
 
 #define WB_ALWAYS_INLINE [[gnu::always_inline]] inline
@@ -19,9 +19,9 @@ namespace wb::problem {
 
 enum class Isa { plain, avx2, avx512 };
 
-/// The widest that this host gains by; plain on other architectures, whose baseline has vectors of
-/// its own. AVX-512 from the second generation on (Ice Lake, Zen 4): the first ones lower the clock
-/// for a while after it, and the next thing on that CPU may be a timed call.
+/// The widest instruction set that pays off on this host; plain on other architectures, whose
+/// baseline already has vectors. AVX-512 only from its second generation on (Ice Lake, Zen 4),
+/// since the first one lowers the clock for a while and could slow a timed call that follows.
 inline Isa widest_isa() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") == 0) return Isa::plain;

@@ -5,8 +5,8 @@
 
 namespace wb::problem {
 
-/// The largest of `start` and the values; a NaN among them is passed over. Several at a time: one
-/// after the other each comparison would wait for the one before.
+/// The largest of `start` and the values, ignoring NaN. It uses several lanes because a single
+/// running maximum would make each comparison wait for the one before.
 template <typename T>
 T largest(const T* values, std::int64_t count, T start) {
   constexpr std::int64_t k_lanes = 16;

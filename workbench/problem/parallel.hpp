@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// parallel_for: runs independent pieces of work on a few threads. For input filling and judging;
-// results must not depend on the number of threads, so each piece writes its own place.
+// parallel_for: runs independent pieces of work on a few threads, for input filling and judging.
+// Each piece writes its own output, so results do not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace wb::problem {
 
-/// Calls body(i) once for every i in [0, count), on up to `threads` threads (the caller's is one).
-/// The first exception of a body is thrown again here, after all threads have ended.
+/// Calls body(i) once for every i in [0, count) on up to `threads` threads, the caller's included.
+/// The first exception of a body is rethrown after all threads have ended.
 template <typename Body>
 void parallel_for(std::size_t count, int threads, const Body& body) {
   std::atomic<std::size_t> next{0};
@@ -36,7 +36,7 @@ void parallel_for(std::size_t count, int threads, const Body& body) {
     try {
       for (std::size_t i = 1; i < helpers; ++i) pool.emplace_back(work);
     } catch (const std::system_error&) {
-      // No more threads to be had (a process limit): those that run do it all.
+      // No more threads to be had (a process limit): the running ones do all the work.
     }
     work();
   }

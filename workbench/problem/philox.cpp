@@ -31,8 +31,8 @@ struct Words {
   alignas(64) std::uint32_t first[k_elements], second[k_elements];
 };
 
-/// Words of successive counters, one in the low half of each lane. What gathers in the high halves
-/// never counts, so that a whole product is the next word.
+/// Words of successive counters, one in the low half of each lane. The high halves are ignored, so
+/// that a whole product is the next word.
 template <int k_bytes>
 struct LanesOf {
   using Type [[gnu::vector_size(k_bytes)]] = std::uint64_t;
@@ -67,7 +67,7 @@ template <int k_bytes>
 WB_ALWAYS_INLINE void philox_chunk(PhiloxStream stream, std::uint64_t first_counter, Words& words) {
   using Lanes = typename LanesOf<k_bytes>::Type;
   constexpr std::size_t k_lanes = sizeof(Lanes) / sizeof(std::uint64_t);
-  constexpr std::size_t k_at_once = 2;  // a multiplication takes as long as several others
+  constexpr std::size_t k_at_once = 2;  // hides the latency of multiplications
   static_assert(k_counters % (k_at_once * k_lanes) == 0);
   for (std::size_t group = 0; group < k_counters; group += k_at_once * k_lanes) {
     Lanes c[k_at_once][4] = {};
@@ -109,7 +109,7 @@ WB_ALWAYS_INLINE void values_of(const Words& words, float factor, float (&out)[k
   }
 }
 
-/// Round to nearest even without branches, for |x| <= 65504 and -inf: what draws hold.
+/// Rounds to nearest even without branches, for |x| <= 65504 and -inf, the range of draws.
 WB_ALWAYS_INLINE std::uint16_t f16_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & 0x7fffffffu;

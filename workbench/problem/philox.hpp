@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The fast path of inputs.cpp: runs of consecutive elements in BHSD order, from Philox words to
-// stored values, vectorized for the host's instruction set.
+// The fast path of inputs.cpp: fills runs of consecutive elements (BHSD order) from Philox words,
+// vectorized for the host's instruction set.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,22 @@
 
 namespace wb::problem {
 
-/// What every element of a run is made from.
+/// The key of a run's Philox counters.
 struct PhiloxStream {
   std::uint32_t seed = 0;
   std::uint32_t tensor = 0;
 };
 
-/// A draw at `share` keeps the words below this: the least integer not below share * 2^32.
+/// The least integer not below share * 2^32; a draw at `share` keeps words below it.
 std::uint64_t keep_threshold(double share);
 
-/// Elements [first, first + count): value * factor, rounded to the dtype. `sign`: 0, or what all
-/// values have. `isa`, here and below:
-/// one that this host has.
+/// Fills elements [first, first + count) with value * factor, rounded to the dtype. `sign`: the
+/// sign forced on all values, or 0. `isa`, also below, must be one that this host supports.
 void fill_values(PhiloxStream stream, std::uint64_t first, std::size_t count, float factor,
                  int sign, Dtype dtype, std::byte* out, Isa isa = widest_isa());
 
-/// The same values with `rejected` where the element's first word is not below `threshold`: -inf,
-/// or the least finite number of the dtype.
+/// Fills mask values, with `rejected` (-inf or the dtype's least finite number) where the element's
+/// first word is not below `threshold`.
 void fill_additive_mask(PhiloxStream stream, std::uint64_t first, std::size_t count,
                         std::uint64_t threshold, float rejected, Dtype dtype, std::byte* out,
                         Isa isa = widest_isa());

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t k_top_exponent_bits = 0x6000600060006000u;
 constexpr std::size_t k_words = 64;  ///< of the pattern, made and compared at a time
 
-/// Eight bytes of the pattern; `index` counts eights.
+/// Eight bytes of the pattern; `index` counts groups of eight.
 WB_ALWAYS_INLINE std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15u;  // splitmix64, random access
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -20,7 +20,7 @@ WB_ALWAYS_INLINE std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t in
   return (z ^ (z >> 31)) | k_top_exponent_bits;
 }
 
-/// Calls body(offset, size, pattern) for one piece of `bytes` after the other.
+/// Calls body(offset, size, pattern) for successive pieces of `bytes`.
 template <typename Body>
 WB_ALWAYS_INLINE void for_each_piece(std::uint64_t seed, std::size_t bytes, const Body& body) {
   std::uint64_t words[k_words];
@@ -47,7 +47,7 @@ struct Counting {
     for_each_piece(seed, bytes,
                    [&](std::size_t at, std::size_t size, const std::byte* pattern)
                        WB_ALWAYS_INLINE_LAMBDA {
-                         Element count = 0;  // as wide as what is compared; a piece has few
+                         Element count = 0;  // the width of the compared elements; a piece has few
                          for (std::size_t i = 0; i < size / sizeof(Element); ++i) {
                            Element found, expected;
                            std::memcpy(&found, from + at + i * sizeof found, sizeof found);
@@ -63,7 +63,7 @@ template <typename Work>
 void run_plain(const Work& work, std::uint64_t seed, std::size_t bytes) {
   work.run(seed, bytes);
 }
-/// AVX2 has no product of 64-bit lanes.
+/// AVX2 has no 64-bit product.
 template <typename Work>
 WB_TARGET_AVX512 void run_avx512(const Work& work, std::uint64_t seed, std::size_t bytes) {
   work.run(seed, bytes);
@@ -90,7 +90,7 @@ std::int64_t Poison::survivors(std::span<const std::byte> bytes, std::int64_t el
     count_as(std::uint32_t{});
   } else if (element_bytes == 8) {
     count_as(std::uint64_t{});
-  } else {  // none would be found, and an output that nobody wrote would pass for a written one
+  } else {  // else poison would never be found, and an unwritten output would pass
     throw std::logic_error("Poison: no survivors are counted of elements of another size");
   }
   return count;

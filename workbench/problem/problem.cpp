@@ -18,7 +18,7 @@ Error rule_broken(const Problem& problem, std::string cause, std::string next) {
                std::move(next)};
 }
 
-/// Queries that see at least one key under the causal rule alone.
+/// Number of queries that see a key under the causal rule alone.
 std::int64_t seeing_rows(const Problem& problem) {
   if (problem.causal != Causal::bottom_right) return problem.Sq;
   return std::min(problem.Sq, problem.Skv);
@@ -49,8 +49,8 @@ double share_kept(const Problem& problem) {
   throw std::logic_error("a MaskKind outside its enumeration");
 }
 
-/// Keys that some row is expected to use: all visible ones without a mask; with one, key j escapes
-/// only when every row that may see it rejects it.
+/// Expected number of keys that some row uses: all visible ones without a mask; with a mask, a key
+/// is unused only if every row that may see it rejects it.
 double used_keys(const Problem& problem) {
   const std::int64_t visible = visible_keys(problem, problem.Sq - 1);
   if (problem.mask == MaskKind::none) return static_cast<double>(visible);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Problem: one attention problem (shape, dtype, mask, layout, scale). Everything that is measured
-// or judged names one. Also its text form, its FLOPs and the bytes that must be moved.
+// Problem: one attention problem (shape, dtype, mask, layout, scale), which every measurement and
+// verdict names. Also its text form, FLOPs and minimal bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace wb::problem {
 enum class Causal { none, top_left, bottom_right };
 enum class MaskKind { none, boolean, additive };  ///< words: none, bool, additive
 enum class Layout { bhsd, bshd };                 ///< words: BHSD, BSHD
-/// What an additive mask has where it rejects a key: -inf, which masks it, or the least finite
+/// The value of an additive mask at a rejected key: -inf, which masks the key, or the least finite
 /// number of the dtype, which does not (docs/contracts/kernel_abi.md). Words: drawn, finite_min.
 enum class MaskValues { drawn, finite_min };
 
@@ -44,37 +44,36 @@ struct Problem {
   double keep_frac = 1.0;                      ///< of a bool mask: the share of true, in (0, 1]
   MaskValues mask_values = MaskValues::drawn;  ///< of an additive mask
   std::optional<double> scale;                 ///< default 1/sqrt(D)
-  Layout layout = Layout::bhsd;              ///< of q and out, and of k and v unless they say more
-  std::optional<Layout> k_layout, v_layout;  ///< unset where they have that of q: set_layouts()
+  Layout layout = Layout::bhsd;                ///< of q and out, and of k and v unless set below
+  std::optional<Layout> k_layout, v_layout;    ///< unset when equal to q's: use set_layouts()
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// Sizes are from 1 to this; scales at most k_max_scale in magnitude, so that a score is a finite
-/// f32 whatever the draw; tensors at most k_max_tensor_bytes.
+/// Limits: sizes from 1 to k_max_size; scales up to k_max_scale in magnitude, so that a score is a
+/// finite f32 in every draw; tensors up to k_max_tensor_bytes.
 inline constexpr std::int64_t k_max_size = std::int64_t{1} << 31;
 inline constexpr double k_max_scale = 1e18;
 inline constexpr double k_max_tensor_bytes = 1099511627776.0;  // 2^40
 /// The share of an additive mask that is not -inf.
 inline constexpr double k_additive_keep_frac = 0.9;
 
-/// 1 / sqrt(D). Parsed problems that name this very scale have none set.
+/// 1 / sqrt(D). A parsed problem that names exactly this scale has no scale set.
 double default_scale(std::int64_t head_dim);
 double effective_scale(const Problem& problem);
 
 Layout k_layout(const Problem& problem);
 Layout v_layout(const Problem& problem);
-/// Sets the three in the form in which equal problems are equal.
+/// Sets the three layouts in canonical form, so that equal problems compare equal.
 void set_layouts(Problem& problem, Layout q, Layout k, Layout v);
 bool has_one_layout(const Problem& problem);
 
-/// "B=4 Hq=32 Hkv=8 Sq=1 Skv=8192 D=128 bf16 causal=none", further "Dv= scale= mask=bool:0.7 |
-/// mask=additive mask=additive:finite_min layout=BSHD layout=q:BSHD,k:BHSD,v:BHSD" where not the
-/// default. The canonical form: equal problems (names
-/// aside) give equal text.
+/// Canonical text: "B=4 Hq=32 Hkv=8 Sq=1 Skv=8192 D=128 bf16 causal=none", plus "Dv= scale=
+/// mask=bool:0.7 | mask=additive mask=additive:finite_min layout=BSHD layout=q:BSHD,k:BHSD,v:BHSD"
+/// where not the default. Equal problems (names aside) give equal text.
 std::string to_text(const Problem& problem);
 
-/// The name when it has one, else the text.
+/// The name if it has one, else the text.
 std::string label(const Problem& problem);
 
 /// Reads the text form. Tokens in any order; Hq, Hkv, Skv, D default as documented in
@@ -82,7 +81,7 @@ std::string label(const Problem& problem);
 /// Errors: parse (unknown token, missing B/Hq/Sq/D), invalid (a rule of validate()).
 Result<Problem> parse_problem(std::string_view text);
 
-/// Several of them, joined by ';'. Errors: as above, of the first that is none.
+/// Reads several problems joined by ';'. Errors: as above, for the first bad one.
 Result<std::vector<Problem>> parse_problems(std::string_view texts);
 
 /// Reads the JSON form of suites: {"name","B","Hq","Hkv","Sq","Skv","D","dtype","causal", optional
@@ -98,17 +97,18 @@ Result<void> validate(const Problem& problem);
 /// Keys that query row `row` may see under the causal rule alone: keys [0, count).
 std::int64_t visible_keys(const Problem& problem, std::int64_t row);
 
-/// Expected number of rows of the mask [B,1,Sq,Skv] that see no key in one draw: those the causal
-/// rule leaves without any, and those whose visible keys a random mask all rejects. In closed form.
+/// Expected number of rows of the mask [B,1,Sq,Skv] that see no key in one draw, in closed form:
+/// rows without any causally visible key, and rows whose visible keys a random mask all rejects.
 double expected_rows_without_keys(const Problem& problem);
 
-/// Arithmetic and traffic that the problem itself demands. `kept_pairs` is the number of unmasked
-/// (q, k) pairs summed over B and Hq: exact for causal rules; for a bool mask pass the count from
-/// the drawn mask, else the expected share is used. An additive mask counts its -inf as masked.
+/// The arithmetic and traffic that the problem itself demands. `kept_pairs` is the number of
+/// unmasked (q, k) pairs summed over B and Hq: exact for causal rules; for a bool mask the count
+/// from the drawn mask, or the expected share without one. -inf of an additive mask counts as
+/// masked.
 struct Work {
   double flops = 0;  ///< 2 (D + Dv) kept_pairs
   /// Bytes that must move: q of the rows and k, v of the keys that take part (with a random mask
-  /// the expected number of keys), the causally visible part of the mask, out written whole.
+  /// their expected number), the causally visible part of the mask, and all of out.
   double min_bytes = 0;
   double kept_pairs = 0;
 };

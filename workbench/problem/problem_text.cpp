@@ -38,7 +38,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// "did you mean Hkv?" for a word close to one we know, else the example.
+/// "did you mean Hkv?" for a word close to a known one, else the example.
 std::string suggestion(std::string_view word) {
   std::string_view best;
   std::size_t best_distance = 3;
@@ -181,7 +181,7 @@ class TextReader {
     return once("mask");
   }
 
-  /// BSHD, or one for each of q, k and v: q:BSHD,k:BHSD,v:BHSD in any order.
+  /// BSHD, or one word each for q, k and v: q:BSHD,k:BHSD,v:BHSD in any order.
   Result<void> layout(std::string_view value) {
     const auto wrong = [&] {
       return fault(fmt::format("layout is '{}'", printable(value, 60)),
@@ -244,7 +244,7 @@ Result<void> read_mask(const Json& json, const std::string& what, Problem& probl
   return reader.finish();
 }
 
-/// A word for all of them, or {"q", "k", "v"}.
+/// One word for all, or {"q", "k", "v"}.
 Result<void> read_layout(const Json& json, const std::string& what, Problem& problem) {
   if (json.is_object()) {
     ObjectReader reader(json, what);

@@ -8,7 +8,7 @@
 namespace wb::problem {
 namespace {
 
-/// A small generator for choosing blocks; nothing secret hangs on its quality.
+/// A small generator for choosing blocks; its quality does not affect secrecy.
 class SplitMix {
  public:
   explicit SplitMix(std::uint64_t seed) : m_state(seed) {}
@@ -66,7 +66,7 @@ std::vector<RowBlock> sample_row_blocks(const Problem& problem, std::size_t max_
       chosen.insert(head * per_head + per_head - 1);
     }
   } else {
-    // Too many heads for all their ends: the ends of random heads take half of the sample.
+    // With too many heads to take all ends, the ends of random heads make half of the sample.
     while (chosen.size() < max_blocks / 2) {
       const std::int64_t head = random.below(heads);
       chosen.insert(head * per_head + (random.below(2) == 0 ? 0 : per_head - 1));

@@ -51,7 +51,7 @@ class StdBlock {
         m_out(size(m_rows * p.Dv), 0.0f) {
     m_reader.q_rows(block.row_begin, m_rows, m_q.data());
     if (m_form == StdForm::short_blocks) {
-      // The scale goes into q, in f32, so that the scores round in another way.
+      // Multiply the scale into q, in f32, so that the scores round differently.
       for (float& value : m_q) value *= m_scale * m_unit;
       m_scale = 1.0f;
     }
@@ -72,7 +72,7 @@ class StdBlock {
  private:
   static std::size_t size(std::int64_t count) { return static_cast<std::size_t>(count); }
 
-  /// Scores, softmax(row, scores, visible keys) and, with values, out += P V for each key block.
+  /// Calls softmax(row, scores, visible keys) for each key block and, with values, adds out += P V.
   template <typename Softmax>
   void sweep(const Softmax& softmax, bool with_values) {
     for (std::int64_t key = 0; key < m_keys; key += m_key_block) {
@@ -99,14 +99,14 @@ class StdBlock {
     }
   }
 
-  /// Local copies of the members: the compiler cannot tell that the scores are not among them.
+  /// Copies members to locals, since the compiler must assume that scores alias them.
   void scale(float* scores, std::int64_t count) const {
     const float scale = m_scale;
     const float* bias = m_bias.data();
     for (std::int64_t j = 0; j < count; ++j) scores[j] = scores[j] * scale + bias[j];
   }
 
-  /// The bias in the units of the scores. A finite one stays finite: it does not mask.
+  /// The bias in the units of the scores. A finite bias stays finite, so that it does not mask.
   void bias_in_units(std::int64_t count) {
     for (std::int64_t j = 0; j < count; ++j) {
       float& bias = m_bias[size(j)];
@@ -119,7 +119,7 @@ class StdBlock {
     for (std::int64_t j = 0; j < count; ++j) weights[j] = rounded(m_p.dtype, weights[j]);
   }
 
-  /// Scores less their maximum to weights.
+  /// Turns scores minus their maximum into weights.
   void exponentiate(float* scores, std::int64_t count) const {
     if (m_form != StdForm::short_blocks) return exponentials(scores, count);
     for (std::int64_t j = 0; j < count; ++j) scores[j] = std::exp2(scores[j]);
@@ -146,7 +146,7 @@ class StdBlock {
     for (std::int64_t d = 0; d < m_p.Dv; ++d) out[d] *= rescale;
   }
 
-  /// After a sweep that found maximum and sum: weights are divided by the sum, then rounded.
+  /// After a pass that found maximum and sum: divides weights by the sum, then rounds.
   void normalized_softmax(std::int64_t i, float* scores, std::int64_t visible) const {
     const float max = m_max[size(i)];
     if (max == k_none) {
@@ -181,8 +181,8 @@ class StdBlock {
   RowBlock m_block;
   HeadReader<float> m_reader;
   std::int64_t m_rows, m_keys, m_key_block;
-  float m_scale;  ///< of q k^T
-  float m_unit;   ///< of scores: 1, or log2(e) where exp2 is used
+  float m_scale;  ///< factor of q k^T
+  float m_unit;   ///< unit of scores: 1, or log2(e) with exp2
   std::vector<float> m_q, m_scores, m_panel, m_bias;
   std::vector<float> m_max, m_sum, m_out;  ///< [rows], [rows], [rows, Dv]
 };

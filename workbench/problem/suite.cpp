@@ -30,7 +30,7 @@ Result<SuiteProblem> read_suite_problem(const Json& json, const std::string& wha
     if (reader.string("name").empty()) reader.fail("name", "must not be empty");
     WB_TRY(reader.finish(/*allow_unknown=*/true));
   }
-  // What is left is the problem itself; its reader refuses keys that nobody knows.
+  // The rest is the problem itself; its reader refuses unknown keys.
   Json problem = json;
   if (problem.is_object()) {
     problem.erase("weight");
@@ -86,7 +86,7 @@ Result<std::map<std::string, Suite>> load_suites(const FileSystem& file_system,
   const std::int64_t version = reader.integer("version", 1, std::int64_t{1} << 31);
   reader.string_or("letters", {});  // for readers of the file
   const Json* suites = reader.member("suites");
-  // A newer file may hold keys we do not know: say that it is newer, not that they are wrong.
+  // A newer file may have unknown keys: report that it is newer, not that they are wrong.
   WB_TRY(reader.finish(/*allow_unknown=*/version > k_newest_version));
   if (version > k_newest_version) {
     return Error{

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Suites: named lists of problems with weights, read from suites.json
-// (docs/contracts/measurement.md). The command line, playbooks and tools accept a suite name or one
-// problem text wherever this is used.
+// (docs/contracts/measurement.md). Wherever a suite is accepted, so is one problem text.
 #pragma once
 
 #include <map>
@@ -15,9 +14,9 @@ namespace wb::problem {
 
 struct SuiteProblem {
   Problem problem;
-  double weight = 1.0;    ///< of weighted objectives, > 0
+  double weight = 1.0;    ///< used by weighted objectives, > 0
   bool held_out = false;  ///< measured at confirmation only
-  /// Of the time of the program whose profile the suite is from, in (0, 1].
+  /// The share of this problem in the profiled program's time, in (0, 1].
   std::optional<double> share_frac = {};
 };
 
@@ -27,8 +26,8 @@ struct Suite {
   std::vector<SuiteProblem> problems;
 };
 
-/// All suites of one file. Errors: not_found, parse, invalid (duplicate names, an invalid problem:
-/// the message names suite and problem).
+/// All suites of one file. Errors: not_found, parse, invalid (duplicate names or an invalid
+/// problem; the message names suite and problem).
 Result<std::map<std::string, Suite>> load_suites(const FileSystem& file_system,
                                                  const fs::path& path);
 

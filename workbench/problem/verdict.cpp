@@ -39,7 +39,7 @@ ErrorStatistics errors_of(const std::vector<double>& values, const std::vector<d
   return errors;
 }
 
-/// Rows of one block of the output as numbers, [rows, Dv].
+/// Rows of one output block as numbers, [rows, Dv].
 std::vector<double> output_rows(const Problem& problem, std::span<const std::byte> out,
                                 const RowBlock& block) {
   const TensorStrides strides = out_strides(problem);
@@ -54,7 +54,7 @@ std::vector<double> output_rows(const Problem& problem, std::span<const std::byt
   return values;
 }
 
-/// What std makes of this block; of a small one, the largest error of all its forms.
+/// Errors of std on this block; for a small one the largest over all forms.
 ErrorStatistics std_errors(const Problem& problem, const Inputs& inputs, const RowBlock& block,
                            const BlockOutput& reference) {
   ErrorStatistics errors = errors_of(std_block(problem, inputs, block).out, reference.out);

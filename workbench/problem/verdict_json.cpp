@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Verdicts as they stand in the log and on the wire.
+// Verdicts as JSON for the log and the wire.
 #include <cmath>
 #include <limits>
 

@@ -59,7 +59,7 @@ Result<std::string> base64_decode(std::string_view text) {
       if (!is_padding && six < 0) return bad("a character is outside the alphabet");
       word = (word << 6) | (is_padding ? 0u : static_cast<std::uint32_t>(six));
     }
-    // The bits that padding leaves over must be zero, so that each text has one decoding.
+    // Leftover bits before padding must be zero, so that each text has one decoding.
     if ((padding == 1 && (word & 0xffu) != 0) || (padding == 2 && (word & 0xffffu) != 0)) {
       return bad("unused bits before the padding are not zero");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inside protocol only: reading the field kinds that several messages share, on top of
+// Inside protocol only: reads the kinds of fields that several messages share, through
 // ObjectReader.
 #pragma once
 
@@ -42,7 +42,7 @@ void read_list(ObjectReader& reader, std::string_view key, const ReadOne& read_o
   }
 }
 
-/// The reader refuses NUL bytes, escaped ones too; what a variant printed may hold some.
+/// Replaces NUL bytes, which the reader refuses even when escaped and which a variant may print.
 std::string without_nul(std::string text);
 
 Json file_refs_to_json(const std::vector<FileRef>& files);

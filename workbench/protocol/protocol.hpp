@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The messages between host (runner) and worker: JSON lines, versioned. Every field
-// with type and unit stands in docs/contracts/worker_protocol.md; this header is its C++ form for
-// both sides.
+// The messages between host (runner) and worker: JSON lines, versioned.
+// docs/contracts/worker_protocol.md lists every field with type and unit; this header is the C++
+// form for both sides.
 #pragma once
 
 #include <array>
@@ -67,32 +67,33 @@ std::string to_line(const Reply& reply);
 Result<Request> parse_request(std::string_view line);
 Result<Reply> parse_reply(std::string_view line);
 
-/// A request that measures holds the device for no longer, whatever deadline it asks for.
+/// The longest time that a measuring request holds the device, whatever its deadline.
 inline constexpr std::chrono::seconds k_longest_hold{300};
-/// How long a request queues for the device behind another session: longer than any holds it.
+/// How long a request waits for the device behind another session: longer than any session holds
+/// it.
 inline constexpr std::chrono::seconds k_lock_patience = k_longest_hold + std::chrono::seconds(30);
 
 struct HelloArgs {
   int version = k_version;
-  std::string python;          ///< interpreter for python subjects; empty: worker's choice
+  std::string python;          ///< interpreter for Python subjects; empty: the worker chooses
   std::string cpu_set;         ///< "0-1"; empty: all allowed
-  std::int64_t threads = 0;    ///< threads a CPU subject may use; 0: all of the set
+  std::int64_t threads = 0;    ///< threads that a CPU subject may use; 0: all of the set
   std::int64_t gpu = -1;       ///< CUDA ordinal of the GPU to measure on; -1: the CPU
-  std::string isolation = {};  ///< at most that level; empty: the strongest that the machine has
-  std::string lock = {};       ///< the device lock's file; empty: that of the machine
+  std::string isolation = {};  ///< the strongest level to use; empty: the strongest on the machine
+  std::string lock = {};       ///< the device lock's file; empty: the machine's
   bool operator==(const HelloArgs&) const = default;
 };
 struct HelloResult {
   int version = k_version;
   std::string worker_version;
-  device::Device device;  ///< peaks calibrated
+  device::Device device;  ///< with calibrated peaks
   std::int64_t threads = 1;
-  std::string isolation;     ///< what confines subjects: "rlimits", "rlimits+no_new_privs" …
+  std::string isolation;     ///< confinement of subjects: "rlimits", "rlimits+no_new_privs" …
   std::string python;        ///< interpreter found, empty when none
-  double empty_call_us = 0;  ///< the least that a call costs; docs/contracts/worker_protocol.md
-  double empty_python_call_us = 0;               ///< the same through a Python subject; 0 when none
-  std::optional<measure::GpuSettings> gpu = {};  ///< on a GPU
-  std::optional<device::CpuLimits> cpu_limits = {};  ///< older workers do not tell them
+  double empty_call_us = 0;  ///< the least that a call costs; see docs/contracts/worker_protocol.md
+  double empty_python_call_us = 0;  ///< the same through a Python subject; 0 without one
+  std::optional<measure::GpuSettings> gpu = {};      ///< on a GPU
+  std::optional<device::CpuLimits> cpu_limits = {};  ///< absent from older workers
   std::vector<std::string> backends;
 };
 
@@ -103,8 +104,8 @@ struct HasResult {
   std::vector<std::string> missing;
 };
 
-/// One chunk of a file, in order; `offset` is what the worker holds of it already. Offset 0 starts
-/// it again.
+/// One chunk of a file, in order; `offset` is the number of bytes that the worker already has.
+/// Offset 0 starts the file again.
 struct PutArgs {
   std::string sha256;
   std::int64_t offset = 0, total_bytes = 0;
@@ -121,7 +122,7 @@ struct FileRef {
   std::string sha256;
 };
 
-/// Compile on the worker's machine. files: the variant's closure under the kernels root.
+/// Compiles on the worker's machine. files: the variant's closure under the kernels root.
 struct BuildArgs {
   std::string variant_name, build_id, target;
   std::vector<FileRef> files;
@@ -129,20 +130,20 @@ struct BuildArgs {
   std::int64_t deadline_ms = 120'000;
 };
 struct BuildResult {
-  std::string artifact_sha256;  ///< now in the worker's store: `load` may name it
+  std::string artifact_sha256;  ///< now in the worker's store, for `load`
   Json record;                  ///< BuildRecord as JSON
 };
 
-/// A fresh subject process for one artifact.
+/// Starts a fresh subject process for one artifact.
 struct LoadArgs {
   std::string subject;          ///< label for messages and status
   std::string backend;          ///< "cpu", "cuda", "python"
   std::string artifact_sha256;  ///< cpu, cuda
-  std::string build_id;         ///< must be what wb_sdpa_build_id() says
+  std::string build_id;         ///< must equal wb_sdpa_build_id()
   std::string entry;            ///< python: "module:function"
   std::vector<FileRef> files;   ///< python: the folder of the subject
-  /// python: how many more of them are loaded before the next turn. A hint: their processes may be
-  /// started side by side.
+  /// python: how many more Python subjects will be loaded before the next turn; a hint to start
+  /// their processes in parallel.
   std::int64_t python_follows = 0;
   std::int64_t deadline_ms = 60'000;
 };
@@ -160,7 +161,8 @@ struct RunArgs {
   problem::Draw draw = problem::Draw::normal;
   bool want_lse = true;
   problem::CallForm form;
-  std::optional<std::int64_t> max_blocks;  ///< row blocks judged at most; absent: as in a verdict
+  /// The most row blocks to judge; absent: as in a verdict.
+  std::optional<std::int64_t> max_blocks;
   std::int64_t deadline_ms = 60'000;
 };
 struct RunResult {
@@ -170,81 +172,84 @@ struct RunResult {
   double call_ms = 0;
 };
 
-/// The whole verdict: three normal seeds, one large-magnitude draw, the edge draw where there is a
-/// mask. Stops at the first failure.
+/// The whole verdict: three normal seeds, one large-magnitude draw, and the edge draw when there is
+/// a mask. Stops at the first failure.
 struct VerdictArgs {
   std::int64_t handle = 0;
   problem::Problem problem;
   bool want_lse = true;
-  bool rows_without_keys = true;  ///< with a mask: whether the draw `edge` is judged, which has one
-  /// Runs that the host drew, instead of those of `problem`. Their handles and deadlines are these.
+  /// With a mask: whether to judge the draw `edge`, which has such a row.
+  bool rows_without_keys = true;
+  /// Runs drawn by the host, instead of those of `problem`. Their own handles and deadlines are
+  /// ignored.
   std::vector<RunArgs> drawn = {};
   std::int64_t deadline_ms = 120'000;
 };
 struct VerdictResult {
   bool pass = false;
   std::vector<std::pair<problem::Draw, RunResult>> runs;
-  std::optional<Failure> failure = {};  ///< drawn runs: of the one after these, which ended them
+  std::optional<Failure> failure = {};  ///< of the drawn run after `runs`, which ended them
 };
 
-/// One timed block. placement: buffer set number; a new number makes new buffers in the subject.
+/// One timed block. placement: number of the buffer set; a new number makes new buffers in the
+/// subject.
 struct TurnArgs {
   std::int64_t handle = 0;
   problem::Problem problem;
   measure::Plan plan;
   std::int64_t placement = 0;
-  bool spot_check = true;  ///< judge sampled blocks of the last output of the turn
-  /// Where due or drawn, calls on inputs never seen follow. Only a turn from which nothing good for
-  /// the subject can come goes without.
+  bool spot_check = true;  ///< judge sampled blocks of the turn's last output
+  /// Adds calls on unseen inputs when due or drawn. False only for a turn from which the subject
+  /// cannot gain.
   bool fresh_calls = true;
   std::int64_t deadline_ms = 60'000;
 };
 struct TurnResult {
-  std::vector<double> samples_us;  ///< per call
+  std::vector<double> samples_us;  ///< time per call
   std::int64_t calls_per_sample = 1;
-  double wall_us = 0;      ///< supervisor's clock around the timed part
+  double wall_us = 0;      ///< of the timed part, by the supervisor's clock
   double reported_us = 0;  ///< sum of samples x calls, for the second witness
   std::vector<std::string> flags;
   std::optional<problem::OutputVerdict> spot;
   std::optional<measure::GpuConditions> conditions = {};  ///< on a GPU, read by the supervisor
 };
 
-/// Single calls of loaded subjects, in turns, each on inputs that it never saw and then once more
-/// on the same inputs, made again: what timed calls leave out shows here.
+/// Single calls of loaded subjects, in turns: each on unseen inputs, then once more on the same
+/// inputs made again. They show work that timed calls leave out.
 struct FirstCallsArgs {
-  std::vector<std::int64_t> handles;  ///< two or more; 0 is what the others are held against
+  std::vector<std::int64_t> handles;  ///< two or more; the others are compared with index 0
   problem::Problem problem;
-  measure::Plan plan;  ///< its kind: cold calls have flushed caches
+  measure::Plan plan;  ///< its kind matters: cold calls have flushed caches
   std::int64_t placement = 0;
-  /// Rounds: as many as budget_us of each subject allows between the two, ended at a secret one.
+  /// Limits of rounds; between them budget_us of each subject decides. The last round is secret.
   std::int64_t least = 2, most = 40;
   double budget_us = 60'000;
   std::int64_t deadline_ms = 60'000;
 };
 struct FirstCallsResult {
   struct Side {
-    /// By round, by the supervisor's clock: a call, or the mean one of a chain.
+    /// By round, by the supervisor's clock: one call, or the mean call of a chain.
     std::vector<double> fresh_us, again_us;
-    /// Of chains, where the callers are of two kinds: what all but the calls takes; else empty.
+    /// For chains when callers are of two kinds: the time of everything but the calls; else empty.
     std::vector<double> fill_us = {};
-    /// What an empty call of its kind takes timed that way, and what its library may need besides.
+    /// Time of an empty call of this kind measured the same way, and further overhead of its
+    /// library.
     double overhead_us = 0, allowance_us = 0;
   };
-  bool chained = false;            ///< on a GPU: many calls in a row, for one figure
-  std::vector<Side> sides;         ///< by handle; as far as they came
+  bool chained = false;            ///< on a GPU: each figure is the mean of many calls in a row
+  std::vector<Side> sides;         ///< by handle; as far as they were measured
   std::vector<std::string> flags;  ///< foreign_load, foreign_process, throttled
-  /// Whose fault ended it, by place in `handles`, and what it was.
+  /// The subject that failed, as index in `handles`, and its failure.
   std::optional<std::int64_t> failed;
   std::optional<Failure> failure;
 };
 
-/// Tools that one call of a CUDA variant can be looked at with: ncu, and those of
-/// compute-sanitizer.
+/// The tools that can inspect one call of a CUDA variant: ncu, and those of compute-sanitizer.
 inline constexpr std::array<std::string_view, 5> k_inspection_tools = {
     "ncu", "memcheck", "racecheck", "initcheck", "synccheck"};
 
-/// Names the kernels that one call of a Python subject on a GPU launches. It looks from inside the
-/// loaded process, which is neither judged nor timed from then on.
+/// Names the kernels that one call of a Python subject on a GPU launches. It runs inside the loaded
+/// process, which is neither judged nor timed from then on.
 inline constexpr std::string_view k_kernel_names_tool = "torch.profiler";
 
 struct ProfileArgs {
@@ -253,9 +258,9 @@ struct ProfileArgs {
   std::string tool = "ncu";
   std::int64_t deadline_ms = 300'000;
 };
-/// records of ncu: {"launches": as read_ncu_report() has them, "csv"}; of compute-sanitizer:
-/// {"clean", "errors", "warnings", "messages"}; of torch.profiler: {"launches": with "share_frac"
-/// and no metrics, "launched"}. All with {"tool", "program"}.
+/// records of ncu: {"launches": as by read_ncu_report(), "csv"}; of compute-sanitizer: {"clean",
+/// "errors", "warnings", "messages"}; of torch.profiler: {"launches": with "share_frac" and without
+/// metrics, "launched"}. All have {"tool", "program"}.
 struct ProfileResult {
   bool available = false;
   std::string reason;

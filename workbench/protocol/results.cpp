@@ -12,7 +12,7 @@ namespace {
 
 using namespace detail;
 
-/// Free-form members (records, versions) are objects; their keys are the sender's own.
+/// Free-form members (records, versions) are objects with keys of the sender's choice.
 Json read_object(ObjectReader& reader, std::string_view key) {
   const Json* value = reader.member(key);
   if (value == nullptr) return Json::object();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Requests and replies as lines. Both directions are parsed with the same limits, because neither
-// side may trust the length or the depth of what the other sends.
+// Requests and replies as lines. Both directions have the same limits, because neither side may
+// trust the length or depth of what the other sends.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr std::array<std::pair<Verb, std::string_view>, 14> k_verbs{{
 
 constexpr std::int64_t k_max_id = std::int64_t{1} << 53;  // exact in every JSON reader
 
-/// Untrusted output may hold any bytes; on the wire they must be UTF-8.
+/// Untrusted output may hold any bytes; on the wire it must be UTF-8.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Of a root-cause page: times after the best fix, beside the marks of the fastest rival.
+// Section of a root-cause page: times after the best fix, beside the fastest rival.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace wb::report {
 namespace {
 
-constexpr double k_within = 4;  ///< times the rival's: the second mark
+constexpr double k_within = 4;  ///< multiple of the rival's time that is the second mark
 
-/// What a fix should bring on a problem on which its cause is at work; above 1 is faster.
+/// The expected gain of a fix on a problem where its cause applies; above 1 is faster.
 struct Factors {
   double low = 1, expected = 1, high = 1;
   void limit(double room) {
@@ -23,8 +23,8 @@ struct Factors {
   }
 };
 
-/// The gain over the suite spread evenly over the problems where the cause is at work: the others
-/// stay as they are, so these must bring all of the geometric mean. Nothing where it has no gain.
+/// The gain over the suite, spread evenly over the problems where the cause applies: the others do
+/// not change, so these must bring the whole geometric mean. Nothing if the cause has no gain.
 std::optional<Factors> factors_of(const Json& cause) {
   const Json& gain = field(cause, "gain");
   const auto low = number(gain, "low"), expected = number(gain, "expected"),
@@ -41,7 +41,7 @@ std::string range_words(double now_us, const Factors& factors) {
                      microseconds(now_us / factors.high), microseconds(now_us / factors.low));
 }
 
-/// Which mark the range reaches: its slow end for certain, its fast end perhaps.
+/// Which mark the range reaches, with its slow end (certain) or only its fast end (possible).
 std::string mark_words(double now_us, const Factors& factors, double rival_us) {
   const double slow = now_us / factors.low, fast = now_us / factors.high;
   if (slow <= rival_us) return "as fast as the rival";
@@ -86,7 +86,7 @@ std::string times_table(const Page& page, const Json& cause) {
          "time, and within 4x of it.\n\n";
 }
 
-/// What the best fix leaves.
+/// The time that remains after the best fix.
 std::string remaining(const std::vector<const Json*>& supported) {
   std::string others;
   for (std::size_t i = 1; i < supported.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What there was before any change: the start beside its rivals, who the rivals are, and how far
-// the same code differs from itself.
+// The state before any change: the start beside its rivals, who the rivals are, and how much the
+// same code differs from itself.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string floor_effort(const Fact& fact) {
   return fmt::format("{} processes, {} turns", *instances, *turns);
 }
 
-/// A row a problem, the plans side by side; where one was measured twice, the later stands.
+/// One row per problem, one column per plan; of two measurements the later is shown.
 std::string floor_table(const Facts& facts) {
   if (facts.view.noise_floors.empty()) {
     return "The A/A noise floor was not measured: small differences cannot be told from noise.\n\n";
@@ -70,7 +70,7 @@ std::string floor_table(const Facts& facts) {
          table.str() + "\n";
 }
 
-/// Rivals that may not be compared with, and why.
+/// The rivals that must not be compared, with the reason.
 std::string rival_list(const Facts& facts) {
   if (facts.rivals.empty()) {
     return "No rival was measured: nothing here says how the start or the incumbent stands against "
@@ -109,7 +109,7 @@ std::string rival_list(const Facts& facts) {
   return out + "\n";
 }
 
-/// What the analyses say about the start's own times, when nothing was compared with it.
+/// What the analyses say about the start's own times, if nothing was compared with it.
 std::string start_times(const Facts& facts) {
   Table table({"problem", "plan", "start us>", "event"});
   for (const Fact& finding : facts.baseline->findings) {

@@ -34,7 +34,7 @@ std::string header(const Page& page) {
       inline_text(page.facts.plan_label(page.facts.plan), 40));
 }
 
-/// Rates of one subject under the objective's plan, in the order of the findings.
+/// The rates of one subject under the objective's plan, in the order of the findings.
 std::vector<const Fact*> shares_of(const Page& page, const std::vector<Fact>& findings) {
   std::vector<const Fact*> shares;
   for (const Fact& finding : findings) {
@@ -79,7 +79,7 @@ std::string performance(const Page& page, const measure::Evidence& evidence,
   return out;
 }
 
-/// What bounds the problems, one line a bound, with the reason of the first.
+/// What bounds the problems: one line per bound, with the reason of the first problem.
 std::string regimes(const Page& page, const std::vector<Fact>& findings) {
   std::map<std::string, std::vector<const Fact*>> by_regime;
   for (const Fact& finding : findings) {
@@ -107,7 +107,7 @@ std::string regimes(const Page& page, const std::vector<Fact>& findings) {
   return out + "\n";
 }
 
-/// Three blocks of one head and what each loads, uses and drops, drawn to be read as text.
+/// A text drawing of three blocks of one head and what each loads, uses and drops.
 std::string walk_diagram(std::int64_t rows, std::int64_t all_rows, std::int64_t keys) {
   const std::int64_t blocks = (all_rows + rows - 1) / rows;
   std::string out = fmt::format(
@@ -129,7 +129,7 @@ std::string walk_diagram(std::int64_t rows, std::int64_t all_rows, std::int64_t 
                    rows);
 }
 
-/// The same for a problem of the suite, by what findings call it.
+/// The same for a problem of the suite, named as the findings name it.
 std::string diagram_of(const Facts& facts, const std::string& name, std::int64_t rows) {
   for (const SuiteEntry& entry : facts.suite) {
     if (facts.title(entry.problem) != facts.title(name)) continue;
@@ -139,7 +139,7 @@ std::string diagram_of(const Facts& facts, const std::string& name, std::int64_t
   return {};
 }
 
-/// The walk of one block, as the launch implies it; only where one was seen.
+/// The walk of one block, as the launch implies it; empty if no launch was recorded.
 std::string access_pattern(const Page& page, const std::vector<Fact>& findings) {
   for (const Fact& finding : findings) {
     const Json& figures = field(finding.payload, "figures");

@@ -38,8 +38,8 @@ std::vector<std::int64_t> events_in(const Json& row) {
   return events;
 }
 
-/// The first that says so and, where as strong evidence says the contrary, the first of that; the
-/// others are counted.
+/// The first supporting evidence and, if equally strong evidence contradicts it, the first of that;
+/// the others are counted.
 std::string evidence_words(const Facts* facts, const Json& cause) {
   std::string out, last_says;
   auto more = integer(cause, "evidence_left_out").value_or(0);
@@ -84,7 +84,8 @@ std::string table_of(const Facts* facts, const std::vector<const Json*>& causes)
   return table.empty() ? std::string() : table.str() + "\n";
 }
 
-/// "sdpa-wb measure VARIANT --problem '…' --plan eager": positional what names a variant.
+/// The command line "sdpa-wb measure VARIANT --problem '…' --plan eager"; the variant is
+/// positional.
 std::string command_of(const Json& need, const std::string& subject, const std::string& problem) {
   std::string positional, options;
   const Json& arguments = field(need, "arguments");

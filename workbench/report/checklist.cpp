@@ -27,7 +27,7 @@ Box done_if(bool done) {
   return done ? Box::done : Box::open;
 }
 
-/// Candidates that have a figure on a problem without a passing verdict in the same iteration.
+/// Candidates with a figure on a problem but no passing verdict in the same iteration.
 std::vector<std::int64_t> unjudged_figures(const Facts& facts) {
   std::vector<std::int64_t> result;
   for (const IterationView& iteration : facts.view.iterations) {

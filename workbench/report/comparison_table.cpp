@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables of comparisons: one subject beside one opponent, a row a problem, the plans side by side.
+// Tables of comparisons: one subject beside one opponent, one row per problem, one column per plan.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t k_max_rows = 120;
 constexpr std::size_t k_max_named = 12;
 
-/// A comparison that may not be read as a figure, with the reason.
+/// Why a comparison must not be read as a figure.
 std::string not_standing(const Facts& facts, const Compared& compared) {
   if (!compared.against_rival) return {};
   const RivalFacts* found = facts.find_rival(compared.against);
@@ -40,9 +40,9 @@ std::string problem_cell(const Facts& facts, const std::string& problem) {
   return facts.is_held_out(problem) && !facts.hide_held_out ? title + " (held out)" : title;
 }
 
-/// What the tables of one index agree on, said once below them.
+/// What all tables of one index share, stated once below them.
 struct Manner {
-  std::string phase, repeats;  ///< repeats: those of most figures
+  std::string phase, repeats;  ///< phase and repeats of most figures
 };
 
 std::string repeats_of(const Compared& compared) {
@@ -51,7 +51,7 @@ std::string repeats_of(const Compared& compared) {
              : std::string();
 }
 
-/// The comparisons that stand: of each pair, the best phase.
+/// The comparisons to show: for each pair, that of the best phase.
 std::vector<const Compared*> standing_rows(const ComparisonIndex& index) {
   std::vector<const Compared*> rows;
   for (const Compared& compared : index.all()) {
@@ -76,7 +76,7 @@ Manner manner_of(const std::vector<const Compared*>& rows) {
   return manner;
 }
 
-/// Problems in the order of the suite, then others as they were measured, the objective last.
+/// The problems in the order of the suite, then others in order of measurement, the objective last.
 std::vector<std::string> problems_of(const Facts& facts, const std::vector<const Compared*>& rows) {
   std::vector<std::string> present, result;
   bool has_objective = false;
@@ -102,7 +102,7 @@ std::string cell(const Facts& facts, const Compared* compared, const Manner& man
   const std::string refused = not_standing(facts, *compared);
   if (!refused.empty()) return refused + cite(compared->seq);
   if (!compared->ratio.value) return "no figure" + regime_words(*compared) + cite(compared->seq);
-  // A phase that all figures share is said once, below.
+  // A phase that all figures share is stated once, below.
   std::string out = manner.phase.empty() ? comparison_words(*compared) : outcome_words(*compared);
   out += regime_words(*compared);
   const std::string repeats = repeats_of(*compared);
@@ -149,7 +149,7 @@ std::string opponent_table(const Facts& facts, const ComparisonIndex& index, con
   return out;
 }
 
-/// Why cells have no figure, the same reason once.
+/// Why cells have no figure; each reason once.
 std::string missing_figures(const Facts& facts, const std::vector<const Compared*>& rows) {
   std::map<std::string, std::vector<const Compared*>> by_reason;
   for (const Compared* row : rows) {
@@ -206,7 +206,7 @@ std::string legend(const Facts& facts, const ComparisonIndex& index, std::string
          " too short beside the cost of an empty call to be told exactly. ";
 }
 
-/// What two regimes in one cell mean; empty where no cell has them.
+/// The legend for two regimes in one cell; empty if no cell has them.
 std::string regime_legend(const std::vector<const Compared*>& rows) {
   const bool any =
       std::any_of(rows.begin(), rows.end(), [](const auto* row) { return !row->regimes.empty(); });

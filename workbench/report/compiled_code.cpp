@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ptxas said of the candidate's kernels, as the build's event recorded it.
+// The ptxas output for the candidate's kernels, from the build's event.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a GPU was set to, and what it was doing while figures were taken, in words.
+// A GPU's settings, and its state while figures were taken, in words.
 #include <fmt/format.h>
 
 #include "report/sections.hpp"
@@ -52,7 +52,7 @@ std::string side_words(const GpuConditions& conditions) {
   return words;
 }
 
-/// The figures that no reading had, with why.
+/// The figures that no reading had, with the reason.
 std::string unknown_words(const GpuConditions& conditions) {
   std::string words;
   for (const auto& [what, why] : conditions.unknown) {
@@ -61,7 +61,7 @@ std::string unknown_words(const GpuConditions& conditions) {
   return words;
 }
 
-/// Of one side of a comparison; nothing where it is absent, or of a form that came later.
+/// The conditions of one side of a comparison; nothing if they are absent or in a newer format.
 std::optional<GpuConditions> side_of(const Compared& compared, std::string_view side) {
   if (compared.conditions == nullptr) return std::nullopt;
   auto conditions = measure::gpu_conditions_from_json(field(*compared.conditions, side));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What was judged, how closely, and how much of the error budget it used. Outputs are held to a
-// budget; nothing here may be read as equality bit by bit.
+// budget; nothing in this section means bitwise equality.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::size_t k_max_verdict_rows = 80;
 /// All verdicts of one subject in one iteration.
 struct Summary {
   std::int64_t suite_passed = 0, other_passed = 0, failed = 0, runs = 0, lse_runs = 0;
-  std::int64_t refused = 0;  ///< by a rival, which is no failure
+  std::int64_t refused = 0;  ///< runs that a rival refused; no failure
   std::int64_t blocks_judged = 0, blocks_total = 0;
   double worst_share = -1;
   std::string worst_problem, worst_rule;
@@ -35,7 +35,7 @@ std::string problem_of(const Json& run, const std::string& of_verdict) {
   return own.empty() ? of_verdict : own;
 }
 
-/// `runs`: those of the verdict, parsed once for both.
+/// Adds a verdict; `runs` are its runs, parsed once by the caller.
 void add_verdict(Summary& summary, const Facts& facts, const session::Fact& verdict,
                  const Json& runs) {
   summary.events.push_back(verdict.seq);
@@ -70,7 +70,8 @@ void add_verdict(Summary& summary, const Facts& facts, const session::Fact& verd
   }
 }
 
-/// "n6_S64, lse rule"; which rule a held-out problem was closest to stays hidden with its shape.
+/// The problem and rule with the largest error, "n6_S64, lse rule". For a held-out problem the rule
+/// stays hidden with the shape.
 std::string worst_where(const Facts& facts, const Summary& summary) {
   std::string out = inline_text(facts.title(summary.worst_problem), 60);
   const bool secret = facts.hide_held_out && facts.is_held_out(summary.worst_problem);
@@ -123,7 +124,7 @@ std::map<std::string, Summary> summaries(const Facts& facts, const IterationView
   return result;
 }
 
-/// All verdicts of the session at once: what they rest on and which came closest to failing.
+/// All verdicts of the session together: what they rest on and which came closest to failing.
 struct Extent {
   std::int64_t verdicts = 0, passed = 0, runs = 0, elements = 0;
   std::set<std::string> problems;

@@ -23,7 +23,7 @@ std::size_t index(CostItem item) {
   return static_cast<std::size_t>(item);
 }
 
-/// So many decimals that rounding the parts moves their sum by 0.1 % at most.
+/// The decimals at which rounding the parts changes their sum by at most 0.1 %.
 int decimals_for_sum(double total, std::size_t parts, int least) {
   if (!(total > 0)) return least;
   const double step = 0.002 * total / static_cast<double>(std::max(parts, std::size_t{1}));
@@ -109,7 +109,7 @@ CostGrid::CostGrid(const Facts& facts) {
     m_total.has_wall = m_total.has_wall || row.has_wall;
     for (const auto& [item, line] : source.ledger.items) {
       CostCell& cell = row.cells[index(item)];
-      cell.used = line.quantity > 0;  // nothing costs nothing, whatever the rate
+      cell.used = line.quantity > 0;  // a quantity of 0 costs 0 at any rate
       cell.priced = line.usd.has_value();
       cell.quantity = to_steps(line.quantity, m_decimals[index(item)]);
       cell.usd = to_steps(line.usd.value_or(0), m_usd_decimals);
@@ -177,7 +177,7 @@ std::string CostGrid::spend() const {
 
 namespace {
 
-/// What each kind of spending came to, its rate, and what they add up to.
+/// The amount and rate of each kind of spending, and their sum.
 std::string item_table(const Facts& facts, const CostGrid& grid) {
   const Json& rates = field(facts.view.opened.payload, "rates");
   const std::string source = cite(facts.view.opened.seq);
@@ -195,7 +195,7 @@ std::string item_table(const Facts& facts, const CostGrid& grid) {
   return table.str() + "\n";
 }
 
-/// Several rows as one, so that a long table can be cut and its sums still hold.
+/// Merges several rows into one, so that a long table can be cut and its sums still hold.
 CostRow folded(const std::vector<CostRow>& rows, std::size_t n) {
   CostRow sum;
   for (std::size_t i = 0; i < n; ++i) {
@@ -226,7 +226,7 @@ std::string part_table(const CostGrid& grid) {
     cells.push_back(events);
     table.row(std::move(cells));
   };
-  // A long session shows its last iterations; the others are one line, so that the sum still holds.
+  // A long session shows its last iterations; the others are one line, which keeps the sum.
   const std::vector<CostRow>& rows = grid.rows();
   const std::size_t skipped = rows.size() > k_max_cost_rows ? rows.size() - k_max_cost_rows : 0;
   if (skipped > 0) {
@@ -281,4 +281,3 @@ std::string iteration_cost(const IterationView& iteration) {
 }
 
 }  // namespace wb::report
-// touched

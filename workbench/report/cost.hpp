@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by report and html: what a session cost, rounded once, so that every printed total is the
-// sum of the printed parts. All pages take their spend from here.
+// Shared by report and html: a session's cost, rounded once, so that every printed total is the sum
+// of the printed parts. All pages take their cost figures from here.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace wb::report {
 
-/// A quantity as integer steps of 10^-decimals; adding those keeps totals exact.
+/// A quantity as an integer number of steps of 10^-decimals; integers keep totals exact.
 struct Steps {
   std::int64_t steps = 0;
 };
@@ -42,7 +42,7 @@ class CostGrid {
   /// "$0.0123", "rate not given", or "$0.0123 + device (rate not given)".
   [[nodiscard]] std::string usd(const CostRow& row) const;
   [[nodiscard]] std::string usd(const CostCell& cell) const;
-  /// What usd(row) adds up, as it is printed, and with how many decimals.
+  /// The sum that usd(row) prints, and its number of decimals.
   [[nodiscard]] double known_usd(const CostRow& row) const;
   [[nodiscard]] int usd_decimals() const { return m_usd_decimals; }
   /// "device 41.2 s, compiler 3.1 CPU s: rate not given".
@@ -55,13 +55,13 @@ class CostGrid {
   int m_usd_decimals = 2, m_wall_decimals = 0;
 };
 
-/// What is priced: "compiler", "device", "tokens"; who spends it: "agent" for tokens; its unit.
+/// What is priced: "compiler", "device", "tokens"; its title ("agent" for tokens); its unit.
 std::string_view item_name(session::CostItem item);
 std::string_view item_title(session::CostItem item);
 std::string_view item_unit(session::CostItem item);
 
-/// What was spent on what at which rate, and on which iteration, with totals that add up; the items
-/// of one iteration for its page.
+/// Cost by item with rates and by iteration, with totals that add up; and one iteration's items for
+/// its page.
 std::string cost_section(const Facts& facts, const CostGrid& grid);
 std::string iteration_cost(const session::IterationView& iteration);
 

@@ -19,7 +19,7 @@ std::string commit_words(const session::IterationView& win) {
 }
 
 std::string average_cost(const Page& page) {
-  // Plain means of what the cost table prints.
+  // Plain means of the cost table's figures.
   const std::size_t n = page.facts.tries.size();
   double device_s = 0, compiler_s = 0;
   for (const session::IterationView* iteration : page.facts.tries) {

@@ -29,14 +29,14 @@ std::string bytes_cell(std::optional<double> bytes) {
                      is_large ? "MiB" : "KiB");
 }
 
-/// "64 KiB, fits", "1 MiB, too large"; without the last part where that is not known.
+/// The cell "64 KiB, fits" or "1 MiB, too large"; only the size if the limit is unknown.
 std::string fit_cell(const Json& figures, const char* bytes, const char* fits) {
   const std::string size = bytes_cell(number(figures, bytes));
   const Json& said = field(figures, fits);
   return said.is_boolean() ? size + (said.get<bool>() ? ", fits" : ", too large") : size;
 }
 
-/// Findings of that analysis by the problem they are of, in the order of the log.
+/// The findings of one analysis with their problems, in the order of the log.
 std::vector<std::pair<std::string, const Fact*>> of_analysis(const Facts& facts,
                                                              const std::vector<Fact>& findings,
                                                              std::string_view analysis) {

@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::size_t k_max_resumes = 60;
 
-/// Facts of one kind on one line: "f32 236.4 GFLOP/s, f16 ... (calibrated at open)".
+/// Puts facts of one kind on one line: "f32 236.4 GFLOP/s, f16 ... (calibrated at open)".
 class FactLine {
  public:
   void add(const std::string& words, const std::string& source = "") {
     if (words.empty()) return;
-    // A source that the next fact shares is said after the last of them.
+    // A source that several facts share is stated after the last of them.
     if (!m_out.empty()) m_out += (source == m_source ? "" : in_brackets(m_source)) + ", ";
     m_out += words;
     m_source = source;

@@ -15,10 +15,10 @@ constexpr std::size_t k_max_block_bytes = std::size_t{64} << 10;
 
 struct Decoded {
   char32_t point = 0;
-  std::size_t bytes = 0;  ///< 0: not UTF-8 here
+  std::size_t bytes = 0;  ///< 0: not valid UTF-8
 };
 
-/// The code point at the front; overlong forms, surrogates and what is beyond Unicode are refused.
+/// The first code point; overlong forms, surrogates and values beyond Unicode are refused.
 Decoded decode(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -39,7 +39,7 @@ bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/// An underscore inside a word is no emphasis, and names are full of them.
+/// An underscore inside a word is not emphasis, and is frequent in names.
 bool is_inside_word(std::string_view text, std::size_t i) {
   return i > 0 && i + 1 < text.size() && is_word(text[i - 1]) && is_word(text[i + 1]);
 }
@@ -75,7 +75,7 @@ std::string_view markdown_escape(char32_t point) {
   }
 }
 
-/// One line. `markdown` also escapes what Markdown, HTML and link detection would act on.
+/// The text on one line. `markdown` also escapes what Markdown, HTML and link detection interpret.
 std::string clean(std::string_view text, std::size_t max_bytes, bool markdown) {
   std::string out;
   std::size_t i = 0;
@@ -109,7 +109,7 @@ std::string clean(std::string_view text, std::size_t max_bytes, bool markdown) {
   return out;
 }
 
-/// Lines fit for a block: head and tail where there are too many.
+/// The lines for a code block; if there are too many, the first and the last.
 std::vector<std::string> block_lines(std::string_view text, std::size_t max_lines) {
   std::size_t left_out_bytes = 0;
   std::vector<std::string_view> raw;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Of an iteration's page: what a search asked for and was told, and what its device time went into.
+// Section of an iteration's page: what a search asked, which scores it got, and how its device time
+// was spent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t k_max_evaluations = 40;
 
-/// A configuration of a tune; of a race the name of the variant that it stands for.
+/// The configuration of a tune, or the variant's name in a race.
 std::string searched_text(const IterationView& iteration, const Json& configuration) {
   const Json& entrants = field(field(iteration.opened.payload, "tune"), "entrants");
   const auto n = integer(configuration, "entrant").value_or(0);
@@ -26,7 +27,7 @@ std::string searched_text(const IterationView& iteration, const Json& configurat
   return text(entrant, "variant") + (parameters.empty() ? "" : " ") + parameters;
 }
 
-/// What became of one question of a tune; the outcome of a duplicate is its twin's.
+/// The outcome of one evaluation of a tune; a duplicate has that of its original.
 std::string evaluation_outcome(const IterationView& iteration, const Json& evaluation) {
   const std::string twin = searched_text(iteration, field(evaluation, "duplicate_of"));
   const std::string outcome = inline_text(text(evaluation, "outcome"), 40);

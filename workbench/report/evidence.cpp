@@ -18,7 +18,7 @@ using session::SessionView;
 
 namespace {
 
-/// What the log does not tell of the device is a gap: no analysis then speaks of its peaks.
+/// A device fact that the log lacks is a gap: then no analysis mentions the device's peaks.
 void read_device(const SessionView& view, LogEvidence& result) {
   const Json none;
   const Json& environment = view.environment ? view.environment->payload : none;
@@ -32,7 +32,7 @@ void read_device(const SessionView& view, LogEvidence& result) {
   }
 }
 
-/// Gathers the figures of one iteration after the other, each subject's on a problem and plan once.
+/// Gathers figures iteration by iteration, those of each subject on a problem and plan once.
 class Gatherer {
  public:
   Gatherer(const Facts& facts, Evidence& evidence) : m_facts(facts), m_evidence(evidence) {}
@@ -41,7 +41,7 @@ class Gatherer {
     const ComparisonIndex index(iteration);
     for (const Compared& one : index.all()) {
       const std::string against = one.against_rival ? one.against : std::string();
-      // Where something was compared twice, only the later phase stands.
+      // If something was compared twice, only the later phase counts.
       if (one.problem.empty() || index.find(against, one.problem, one.plan) != &one) continue;
       if (one.plan != m_facts.plan) {
         m_other_plans.insert(one.plan);
@@ -122,7 +122,7 @@ void add_profiles(const SessionView& view, const std::set<std::string>& subjects
 
 namespace {
 
-/// Of these iterations, the first one's figures first.
+/// The evidence of these iterations; figures of the first come first.
 LogEvidence evidence_of(const SessionView& view, const Facts& facts,
                         const std::vector<const IterationView*>& iterations) {
   LogEvidence result;

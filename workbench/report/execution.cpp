@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the session went, phase by phase: minutes that were planned, minutes that it took, and what
-// came of it. Phases are those that notes begin (`note --phase`); where none did, what the log
-// itself tells apart: the opening with its baseline, and the iterations.
+// The session phase by phase: planned minutes, actual minutes and results. Notes begin phases
+// (`note --phase`); without them the phases are the opening with its baseline, and the iterations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,11 +56,11 @@ std::vector<Phase> phases_of(const SessionView& view) {
   return phases;
 }
 
-/// Seconds of the phase in which nobody worked on the session. Times of the log are of one form, so
-/// their order is that of their texts.
+/// Seconds of the phase in which nobody worked on the session. All times in the log have one
+/// format, so they compare as text.
 double away_s(const SessionView& view, const Phase& phase) {
   double total = 0;
-  for (const SessionView::Away& away : view.away) {
+  for (const SessionView::IdlePeriod& away : view.away) {
     const std::string& from = std::max(away.from_t, phase.from_t);
     const std::string& to = std::min(away.to_t, phase.to_t);
     if (from < to) total += seconds_between(from, to).value_or(0);
@@ -73,7 +72,7 @@ bool is_in(const Phase& phase, const std::string& t, bool is_last) {
   return phase.from_t <= t && (t < phase.to_t || is_last);
 }
 
-/// Iterations and wins counted, with the largest gain, then the last word that was noted.
+/// The numbers of iterations and wins, the largest gain and the last note.
 std::string finding_words(const Facts& facts, const Phase& phase, bool is_last) {
   std::string said;
   std::int64_t tried = 0, won = 0;

@@ -53,7 +53,7 @@ void Facts::read_suite() {
     entry.problem = text(item, "problem");
     entry.name = text(item, "name");
     if (entry.name.empty()) entry.name = short_name(entry.problem);
-    // Two problems may shorten to one name.
+    // Two problems may have the same short name.
     while (m_suite_index.contains(entry.name)) entry.name += "_2";
     entry.weight = number(item, "weight").value_or(1);
     entry.held_out = is_true(item, "held_out");
@@ -72,7 +72,7 @@ void Facts::sort_iterations() {
       baseline = &iteration;
     } else {
       tries.push_back(&iteration);
-      // A change takes effect when its iteration closes, and never when that is abandoned.
+      // A change takes effect when its iteration closes, and never if the iteration is abandoned.
       const bool holds = outcome_of(iteration) == IterationOutcome::win;
       if (holds && iteration.incumbent_changed) wins.push_back(&iteration);
     }
@@ -93,8 +93,8 @@ RivalFacts& Facts::rival(const std::string& subject) {
   return facts;
 }
 
-/// From `versions`, what the subject said of itself once loaded: what it is, then what carries it.
-/// The latest that says anything stands; a compiled subject's build id names no version.
+/// Reads from `versions` what the loaded subject said about itself: its name, then the library that
+/// contains it. The latest statement counts; a compiled subject's build id is not a version.
 void Facts::note_versions(RivalFacts& facts, const Fact& fact) {
   const Json& said = field(fact.payload, "versions");
   if (!said.is_object()) return;
@@ -108,7 +108,7 @@ void Facts::note_versions(RivalFacts& facts, const Fact& fact) {
   const std::string version = join(named.empty() ? carriers : named);
   named.insert(named.end(), carriers.begin(), carriers.end());
   const std::string versions = join(named);
-  if (versions == facts.versions) return;  // said again: the first event stays
+  if (versions == facts.versions) return;  // repeated: the first event is kept
   facts.version = version;
   facts.versions = versions;
   facts.version_seq = fact.seq;
@@ -192,7 +192,7 @@ bool Facts::is_rival(const IterationView& iteration, const std::string& subject)
   const std::string base(base_name(subject));
   const std::string own = text(iteration.opened.payload, "variant");
   if (base == base_name(own)) return false;
-  // Whatever the baseline judged beside the start is there to be measured against.
+  // Every subject that the baseline judged besides the start is an opponent.
   return is_baseline(iteration) ? base != base_name(start) : rivals.contains(base);
 }
 
@@ -211,7 +211,7 @@ std::string Facts::words(std::string said) const {
   if (said.find("Hq=") == std::string::npos) return said;
   std::vector<const SuiteEntry*> longest_first;
   for (const SuiteEntry& entry : suite) longest_first.push_back(&entry);
-  // One problem's text may begin another's.
+  // One problem's text may be a prefix of another's.
   std::stable_sort(longest_first.begin(), longest_first.end(), [](const auto* a, const auto* b) {
     return a->problem.size() > b->problem.size();
   });

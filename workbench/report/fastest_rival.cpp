@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SDPA, as a page says it: on each problem the fastest rival that stands there. Rivals differ in
-// which problems they take and in where they are fast, so no single one is PyTorch's SDPA.
+// The opponent "SDPA" of a page: on each problem the fastest rival with a figure. Rivals differ in
+// the problems that they accept and in where they are fast, so no single one is PyTorch's SDPA.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace wb::report {
 namespace {
 
-/// "1.76x [1.74, 1.79], faster [e528]"; what is beside another rival than `expected` says which.
+/// The cell "1.76x [1.74, 1.79], faster [e528]"; it names the rival if that is not `expected`.
 std::string cell(const Compared* compared, const std::string& expected) {
   if (compared == nullptr) return "none stands";
   if (!compared->ratio.value) {
@@ -24,20 +24,20 @@ std::string cell(const Compared* compared, const std::string& expected) {
          cite(compared->seq);
 }
 
-/// The lowest figure beside a rival that stands there; nullptr without any.
+/// The comparison with the lowest ratio to a rival with a figure; nullptr if there is none.
 const Compared* lowest_figure(const Facts& facts, const ComparisonIndex& index,
                               const std::string& problem, const std::string& plan) {
   const Compared* lowest = nullptr;
   for (const auto& [name, rival] : facts.rivals) {
     const Compared* compared = index.find(name, problem, plan);
     if (compared == nullptr || !rival.stands(problem) || !(compared->ratio.value > 0.0)) continue;
-    // Ratios are paired by round: they tell two rivals apart where medians do not.
+    // Ratios are paired by round, so they separate two rivals when medians do not.
     if (lowest == nullptr || *compared->ratio.value < *lowest->ratio.value) lowest = compared;
   }
   return lowest;
 }
 
-/// The fastest rivals of the suite's problems, in its order; nullptr where none stands.
+/// The fastest rival of each problem of the suite, in order; nullptr if none has a figure.
 std::vector<const Compared*> fastest_rivals(const Facts& facts, const ComparisonIndex& index,
                                             const std::string& plan) {
   std::vector<const Compared*> fastest;
@@ -47,7 +47,7 @@ std::vector<const Compared*> fastest_rivals(const Facts& facts, const Comparison
   return fastest;
 }
 
-/// Of those that have a figure.
+/// The names of the rivals that have a figure.
 std::set<std::string> names_of(const std::vector<const Compared*>& fastest) {
   std::set<std::string> names;
   for (const Compared* compared : fastest) {
@@ -73,7 +73,8 @@ std::string listed(const std::vector<std::string>& rivals) {
   return out + ")";
 }
 
-/// Of the problems' speedups, by the suite's weights. Nothing where one has no figure.
+/// The geometric mean of the problems' speedups, by the suite's weights. Nothing if one has no
+/// figure.
 std::optional<double> geometric_mean(const Facts& facts,
                                      const std::vector<const Compared*>& fastest) {
   double log_sum = 0, weights = 0;
@@ -93,7 +94,7 @@ const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
   for (const auto& [name, rival] : facts.rivals) {
     const Compared* compared = index.find(name, problem, plan);
     if (compared == nullptr || !rival.stands(problem)) continue;
-    // It may have been the fastest, so no other may be called that.
+    // This rival may have been the fastest, so no other may be called that.
     if (!(compared->ratio.value > 0.0)) return compared;
   }
   return lowest_figure(facts, index, problem, plan);
@@ -120,7 +121,7 @@ std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
     const SuiteEntry& entry = facts.suite[i];
     const Compared* first = fastest[i];
     if (first == nullptr) continue;
-    // A rival without a figure keeps the others from being the fastest; it is not that itself.
+    // A rival without a figure means that the fastest is unknown.
     const bool is_known = first->ratio.value.has_value();
     const std::string name(is_known ? base_name(first->against) : "");
     std::vector<std::string> cells{inline_text(facts.title(entry.problem), 60),
@@ -153,12 +154,12 @@ Standing standing(const Facts& facts, const ComparisonIndex& index) {
   for (std::size_t i = 0; i < facts.suite.size(); ++i) {
     const Compared* compared = fastest[i];
     if (compared == nullptr) {
-      // Held-out problems are measured at confirmation only: nothing is missing before.
+      // Held-out problems are measured at confirmation only, so their absence is normal before.
       if (!facts.suite[i].held_out) result.missing.push_back(facts.suite[i].problem);
       continue;
     }
     if (!compared->ratio.value) {
-      // Who is the fastest is not known, but it is no slower than the others.
+      // The fastest rival is unknown, but it is at least as fast as the others.
       const Compared* lowest = lowest_figure(facts, index, facts.suite[i].problem, facts.plan);
       if (lowest != nullptr && lowest->outcome == "slower") compared = lowest;
     }
@@ -202,10 +203,10 @@ std::string sdpa_cell(const Page& page, const std::string& plan) {
   const bool is_known = std::all_of(fastest.begin(), fastest.end(), [](const Compared* compared) {
     return compared == nullptr || compared->ratio.value;
   });
-  const RivalFacts* only = only_rival(page);  // says what is missing where no rival has a figure
+  const RivalFacts* only = only_rival(page);  // named if no rival has a figure
   if (names.size() == 1) only = page.facts.find_rival(*names.begin());
   if (only != nullptr && names.size() <= 1 && is_known) {
-    // The column's head names one rival only where it is the fastest under every plan.
+    // The column's header names one rival only if it is the fastest under every plan.
     const bool is_named = rivals_of_all_plans(page).size() <= 1;
     return rival_cell(page, *only, plan) + (is_named ? "" : " (" + code(only->name, 60) + ")");
   }

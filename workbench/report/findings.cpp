@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the analyses found: where each problem stands on the roofline as a table, everything else a
-// line each, and what they could not see.
+// What the analyses found: each problem's position on the roofline as a table, other findings one
+// line each, and what they could not measure.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string plan_of(const Fact& finding) {
   return text(field(finding.payload, "figures"), "plan");
 }
 
-/// What one problem's regime and roofline findings say together.
+/// The regime and roofline findings of one problem.
 struct Stand {
   const Fact *regime = nullptr, *share = nullptr;
 };
@@ -83,7 +83,7 @@ void add_stand(Table& table, const Facts& facts, const std::string& problem, con
        room ? fixed(*room, *room < 10 ? 1 : 0) + "x" : "not known", cite(events)});
 }
 
-/// Findings name problems as they like; rows stand in the order of the problem table.
+/// Orders problems, named as in the findings, like the problem table.
 std::vector<std::string> in_suite_order(const Facts& facts, std::vector<std::string> problems) {
   std::map<std::string, std::size_t> position;
   for (const SuiteEntry& entry : facts.suite) {
@@ -109,7 +109,7 @@ std::string stand_table(const Facts& facts, const std::vector<Fact>& findings,
     const bool is_regime = text(finding.payload, "analysis") == "regime";
     const bool is_here = plan_of(finding) == plan;
     if (is_here && !stands.contains(problem)) found.push_back(problem);
-    // What bounds a problem is said once, under whichever plan showed it.
+    // What bounds a problem is stated once, under the plan that showed it.
     if (is_here) (is_regime ? stands[problem].regime : stands[problem].share) = &finding;
   }
   for (const Fact& finding : findings) {
@@ -160,7 +160,7 @@ std::string finding_tables(const Facts& facts, const std::vector<Fact>& findings
 
 std::vector<std::string> unseen_lines(const std::vector<Fact>& findings) {
   std::vector<std::string> result;
-  std::set<std::string> seen;  // the same words once
+  std::set<std::string> seen;  // to print equal texts once
   for (const Fact& finding : findings) {
     const std::string unseen = text(finding.payload, "unseen");
     if (unseen.empty() || !seen.insert(unseen).second) continue;
@@ -179,7 +179,7 @@ std::string findings_section(const Page& page) {
   out += finding_tables(facts, facts.holder->findings, {facts.plan});
   const bool is_baseline = facts.holder == facts.baseline;
   if (!is_baseline && facts.baseline != nullptr) {
-    out += demand_table(facts, facts.baseline->findings);  // said once, as it holds for all
+    out += demand_table(facts, facts.baseline->findings);  // stated once, because it holds for all
   }
   const auto elsewhere = std::count_if(
       facts.holder->findings.begin(), facts.holder->findings.end(), [&](const Fact& finding) {

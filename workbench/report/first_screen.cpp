@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first screen: what a reader who reads nothing else must know, in at most 15 lines.
+// The first screen: the essentials in at most 15 lines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ std::string gain_line(const Page& page) {
                      inline_text(facts.plan_label(facts.plan), 40), how);
 }
 
-/// Why no rival's time may stand.
+/// Why no rival has a valid time.
 std::string missing_rival(const Facts& facts) {
   if (facts.rivals.empty()) return "unknown: no rival was measured.";
   const RivalFacts& first = facts.rivals.begin()->second;
@@ -102,7 +102,7 @@ std::string missing_rival(const Facts& facts) {
                      rival_name(first));
 }
 
-/// Rivals stand, but on each problem one that may be the fastest has no figure.
+/// Text if rivals have figures, but on each problem a possibly fastest one has none.
 std::string no_figure(const Page& page) {
   std::vector<std::int64_t> events;
   for (const Compared* compared : page.sdpa.ambiguous) events.push_back(compared->seq);
@@ -111,7 +111,7 @@ std::string no_figure(const Page& page) {
                      cite(events));
 }
 
-/// Problems that the last win made slower.
+/// The problems that the last win made slower.
 std::string lost_to_start(const Page& page) {
   std::vector<const Compared*> slower;
   for (const SuiteEntry& entry : page.facts.suite) {
@@ -267,7 +267,7 @@ std::string first_screen(const Page& page) {
   for (const char* word : {"hot", "cold", "eager"}) {
     if (word != facts.plan) plans.emplace_back(word);
   }
-  // A row a plan: the columns stay narrow enough to be read in a terminal.
+  // One row per plan keeps the table narrow enough for a terminal.
   const bool none_stands = page.sdpa.measured() == 0;
   Table table({"speedup [" + interval_name(page.held) + "]",
                "over the start " + code(facts.start, 60),

@@ -33,7 +33,7 @@ std::string file_words(const FileChange& file) {
                      is_one ? "line" : "lines", lines, file.added, file.removed);
 }
 
-/// "`TILE_M` 16 to 32" for each parameter that both have and that differs.
+/// "`TILE_M` 16 to 32" for each shared parameter that differs.
 std::string parameter_words(const Json& before, const Json& after) {
   std::string out;
   if (!before.is_object() || !after.is_object()) return out;
@@ -46,7 +46,7 @@ std::string parameter_words(const Json& before, const Json& after) {
   return out;
 }
 
-/// The configuration in which a label was built; null where no build tells.
+/// The configuration in which a label was built; null if no build event has it.
 const Json& configuration_of(const session::SessionView& view, const std::string& label) {
   static const Json k_none;
   for (const IterationView& iteration : view.iterations) {
@@ -94,7 +94,7 @@ std::string places(const Page& page, const SourceChanges* changes) {
   return out + "\n`git show` of a commit prints the change itself.\n\n";
 }
 
-/// What each prediction meant on each problem, and what was measured there.
+/// Each prediction in times per problem, beside the measured times.
 std::string times(const Page& page) {
   Table table({"#>", "problem", "before us>", "predicted us>", "measured us>", "prediction"});
   for (const IterationView* win : page.facts.wins) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private to report: the two ends of a root-cause page: what was mended, where in the sources, what
-// times that was predicted to bring and brought; and what times the next fix should bring.
+// Private to report: the first and last sections of a root-cause page: the fixes made, with their
+// place in the sources and their predicted and measured times, and the expected times after the
+// next fix.
 #pragma once
 
 #include <string>
@@ -10,12 +11,12 @@
 
 namespace wb::report {
 
-/// What each win changed, where, predicted and measured, as ratio and in microseconds. nullptr: the
-/// sources are not at hand.
+/// What each win changed and where, with predicted and measured gain as ratio and in microseconds.
+/// nullptr: the sources are not available.
 std::string fixes_section(const Page& page, const SourceChanges* changes);
 
-/// Times after the best fix of the first supported cause of `decided` (a payload of
-/// causes_decided), beside the marks that the fastest rival sets, and why it may stay slow.
+/// Expected times after the best fix of the first supported cause of `decided` (a causes_decided
+/// payload), beside the fastest rival's times, and why it may stay slow.
 std::string after_fix_section(const Page& page, const Json& decided);
 
 }  // namespace wb::report

@@ -14,7 +14,7 @@ constexpr int k_max_ratio_decimals = 4;
 constexpr std::size_t k_max_padding = 72;  ///< longer cells do not widen their column
 constexpr std::size_t k_cited_singly = 3;
 
-/// Decimals that leave `significant` digits.
+/// The number of decimals for `significant` digits.
 int decimals_for(double value, int significant) {
   if (value == 0) return 0;
   const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
@@ -55,7 +55,7 @@ std::string cite(const std::vector<std::int64_t>& seqs) {
 
 std::string fixed(double value, int decimals) {
   std::string digits = fmt::format("{:.{}f}", value, decimals);
-  // No "-0.00".
+  // Print "0.00" and not "-0.00".
   if (digits.front() == '-' && digits.find_first_not_of("-0.") == std::string::npos) {
     digits.erase(0, 1);
   }

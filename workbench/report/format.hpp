@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by report and html: numbers, event references, tables and the escaping of untrusted text
-// (variant names, notes, compiler words) for Markdown and for terminals.
+// Shared by report and html: formats numbers, event references and tables, and escapes untrusted
+// text (variant names, notes, compiler output) for Markdown and terminals.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@ namespace wb::report {
 // Untrusted text
 // ------------------------------------------------------------------------------------
 
-/// One line, safe on a terminal: control, bidirectional and invisible characters and bytes that are
-/// not UTF-8 become {U+202E} or {0xFF}; line breaks become spaces. More than `max_bytes` is cut.
+/// One line that is safe on a terminal: control, bidirectional and invisible characters and bytes
+/// that are not UTF-8 become {U+202E} or {0xFF}; line breaks become spaces. Cut after `max_bytes`.
 std::string plain(std::string_view text, std::size_t max_bytes = 400);
-/// plain(), and nothing in it can be read as Markdown, HTML, a table cell's end or a link.
+/// plain() with everything escaped that could be Markdown, HTML, the end of a table cell or a link.
 std::string inline_text(std::string_view text, std::size_t max_bytes = 400);
-/// As inline_text(), but cut at the end of a word: for text that stands in full elsewhere.
+/// Like inline_text(), but cut at the end of a word; for text that is shown in full elsewhere.
 std::string brief(std::string_view text, std::size_t max_bytes);
-/// A code span for harmless names; anything else as inline_text().
+/// A code span for harmless names; other text as by inline_text().
 std::string code(std::string_view text, std::size_t max_bytes = 120);
 /// A fenced block that its content cannot close. At most `max_lines` lines of at most 200 bytes;
 /// the middle is left out and counted. Empty for blank text.
 std::string fenced(std::string_view text, std::size_t max_lines = 40);
-/// As fenced(), without the fence, each line indented by two spaces (for terminals).
+/// Like fenced(), without the fence, each line indented by two spaces (for terminals).
 std::string indented(std::string_view text, std::size_t max_lines = 40);
 
 // Events
 // --------------------------------------------------------------------------------------------
 
-/// "[e12]"; empty for 0 (a fact that has no event yet).
+/// "[e12]"; empty for 0 (a fact without an event).
 std::string ref(std::int64_t seq);
-/// " [e12]" or nothing: to put after a figure.
+/// " [e12]" or nothing, to append to a figure.
 std::string cite(std::int64_t seq);
-/// " [e12] [e15]"; more than three as " [e12] to [e15]", with "(40 events)" where others lie
+/// " [e12] [e15]"; more than three as " [e12] to [e15]", with "(40 events)" if there are others in
 /// between.
 std::string cite(const std::vector<std::int64_t>& seqs);
 
@@ -46,8 +46,8 @@ std::string cite(const std::vector<std::int64_t>& seqs);
 // -------------------------------------------------------------------------------------------
 
 std::string fixed(double value, int decimals);
-/// How many decimals a ratio needs: two, more when it is small, its interval is narrow or an end
-/// would be rounded onto 1.
+/// Decimals for a ratio: two, or more when it is small, its interval is narrow or an end would be
+/// rounded to 1.
 int ratio_decimals(const Ratio& ratio);
 /// "1.32x [1.29, 1.35]"; "not measured" without a value.
 std::string speedup(const Ratio& ratio);
@@ -68,7 +68,7 @@ std::string count(std::int64_t n, std::string_view singular);
 // Tables
 // --------------------------------------------------------------------------------------------
 
-/// A Markdown table, padded so that it also reads well as plain text. Cells must be escaped.
+/// A Markdown table, padded to be readable as plain text. Cells must be escaped.
 class Table {
  public:
   /// A column whose name ends in '>' is aligned to the right.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a percent of speed cost and what a try came to: confirmed gains beside what was debited for
-// them. What lacks a rate has no figure in dollars.
+// The cost of a percent of speed and of an iteration: confirmed gains beside what was debited for
+// them. Without a rate there is no figure in dollars.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ using session::Ledger;
 
 namespace {
 
-/// Fewer say nothing of the next.
+/// Fewer iterations do not predict the next one.
 constexpr std::size_t k_least_tries = 3;
 constexpr double k_s_per_h = 3600;
 
@@ -52,7 +52,7 @@ std::string so_far(const Page& page, const std::optional<Gain>& gained) {
                            cite(gained->events), page.costs.spend());
 }
 
-/// Of all tries alike: those that gained nothing cost as much.
+/// The cost per iteration, over all iterations, with and without a gain.
 std::string each_try(const std::vector<const IterationView*>& tries, std::size_t wins) {
   if (tries.size() < k_least_tries) {
     return fmt::format("- What a try takes is not said: {} of the {} needed closed.\n",
@@ -78,7 +78,7 @@ std::string each_try(const std::vector<const IterationView*>& tries, std::size_t
                            tries.size());
 }
 
-/// What the first step of the roadmap should bring for a dollar; nothing in logs without one.
+/// The expected gain per dollar of the roadmap's first step; empty for logs without a roadmap.
 std::string next_dollar(const Page& page, const std::vector<const IterationView*>& tries) {
   if (!page.facts.view.roadmap) return "";
   const session::Fact& made = *page.facts.view.roadmap;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `report --kind handover`: what was reached and learned, what it returned, what to do next and
-// what each choice costs. For who takes the work over; from the log alone.
+// `report --kind handover`, for the person who continues the work: what was reached and learned,
+// what it returned, what to do next and what each choice costs. It uses only the log.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::string technical(const Page& page) {
   return out + (page.facts.wins.empty() ? "" : "\n");
 }
 
-/// How the work was done: what was judged, what came true.
+/// How the work was done: what was judged and which predictions were right.
 std::string process(const Page& page) {
   std::int64_t passed = 0, failed = 0, supported = 0, refuted = 0, undecided = 0, invalid = 0;
   for (const IterationView* iteration : page.facts.tries) {
@@ -71,7 +71,7 @@ std::string process(const Page& page) {
       count(passed, "verdict"), failed, count(invalid, "iteration"), supported, refuted, undecided);
 }
 
-/// What was believed and measured otherwise.
+/// Beliefs that measurement contradicted.
 std::string lessons(const Page& page) {
   std::string list;
   std::size_t n = 0;
@@ -92,7 +92,7 @@ std::string lessons(const Page& page) {
   return "Learned, where measurements refuted what was predicted:\n\n" + list + "\n";
 }
 
-/// After how much of the same work the spend is won back.
+/// After how much use of the kernel the spending is recovered.
 std::string returned(const Page& page) {
   const std::string head = "## Return\n\n";
   const auto gained = gain(page, page.facts.plan);
@@ -117,7 +117,7 @@ std::string returned(const Page& page) {
                      cite(page.facts.view.opened.seq));
 }
 
-/// Problems on which the incumbent is slower than what it replaced.
+/// The problems on which the incumbent is slower than its predecessor.
 std::string slower_problems(const Page& page) {
   std::string out;
   for (const SuiteEntry& entry : page.facts.suite) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was understood, of a handover: evidence, interpretation, implication of each cause that is
-// supported or was mended; and which causes it is not, so that nobody works on them.
+// Section of a handover: evidence, interpretation and implication of each cause that is supported
+// or was fixed, and the causes that were ruled out, so that nobody works on them.
 #include <fmt/format.h>
 
 #include <algorithm>

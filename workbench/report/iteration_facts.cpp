@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one iteration came to: its comparisons by what they compare, its outcome, its label.
+// The result of one iteration: its comparisons by kind, its outcome, its label.
 #include <algorithm>
 #include <stdexcept>
 
@@ -92,8 +92,8 @@ std::string_view to_string(IterationOutcome value) {
 }
 
 IterationOutcome outcome_of(const IterationView& iteration) {
-  // Not closed: in flight, or was when the session died. Pages of an iteration that is about to
-  // close are rendered from a view in which it is.
+  // The iteration is open, or was when the session died. Pages of an iteration that is about to
+  // close are rendered from a view in which it is closed.
   if (!iteration.closed) return IterationOutcome::open;
   const std::string word = text(iteration.closed->payload, "outcome");
   if (word == "baseline") return IterationOutcome::baseline;
@@ -133,7 +133,7 @@ std::string failure_message(const IterationView& iteration) {
 
 const Fact* candidate_build(const IterationView& iteration) {
   const std::string own = text(iteration.opened.payload, "variant");
-  // A tune builds many: the one that was compared in the end is its candidate.
+  // A tune builds many variants; the one that was compared at the end is its candidate.
   const std::string compared =
       iteration.comparisons.empty() ? "" : text(iteration.comparisons.back().payload, "candidate");
   const Fact* last = nullptr;
@@ -146,7 +146,7 @@ const Fact* candidate_build(const IterationView& iteration) {
 }
 
 std::string candidate_label(const IterationView& iteration) {
-  // Comparisons name an artifact, iteration_opened a variant: the artifact is what has figures.
+  // Comparisons name an artifact and iteration_opened a variant; figures belong to the artifact.
   if (iteration.incumbent_changed) {
     const std::string label = text(iteration.incumbent_changed->payload, "to");
     if (!label.empty()) return label;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// iterations/NNNN.md and NNNN.json. Both are hashed by iteration_closed, so they show nothing that
-// is known only after it (commit oid, event ids of the closing), and keep held-out shapes hidden.
+// iterations/NNNN.md and NNNN.json. iteration_closed hashes both, so they contain nothing that is
+// known only after it (commit oid, event ids of the closing), and keep held-out shapes hidden.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -113,7 +113,7 @@ std::string build_section(const IterationView& iteration) {
   return out + table.str() + "\n" + messages + ptxas_table(iteration);
 }
 
-/// What a tool said of one call. Older logs name no tool: it was the profiler.
+/// A tool's output for one call. Older logs name no tool: it was the profiler.
 std::string tool_line(const Facts& facts, const Fact& fact) {
   const std::string named = text(fact.payload, "tool");
   if (named == k_kernel_names_tool) return kernel_names_line(facts, fact);
@@ -164,7 +164,7 @@ Json with_events(const std::vector<session::VerdictFact>& verdicts) {
   return list;
 }
 
-/// Replaces the text of held-out problems, wherever it stands as a field.
+/// Replaces the text of held-out problems in every field that holds it.
 void hide_held_out(Json& list, const Facts& facts) {
   for (Json& item : list) {
     const std::string problem = text(item, "problem");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `report --kind iteration`: one iteration for a reader who was not there: its page, what the
-// analyses of today say of what it measured, where the loop stands, and what comes next. Unlike the
-// page that is committed it may tell what is known only later.
+// `report --kind iteration`: one iteration for a reader who did not follow it: its page, what
+// today's analyses say about its measurements, the state of the loop, and what comes next. Unlike
+// the committed page it may contain what is known only later.
 #include <fmt/format.h>
 
 #include "analyze/analysis.hpp"
@@ -44,7 +44,7 @@ std::string seen(const Facts& facts, const session::SessionView& view,
                      iteration.number);
 }
 
-/// Every iteration with its outcome, this one marked.
+/// Every iteration with its outcome; this one is marked.
 std::string loop_status(const Facts& facts, const IterationView& current) {
   Table table({"#>", "variant", "outcome", "predicted>", "measured>", ""});
   for (const IterationView& one : facts.view.iterations) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was tried: one row an iteration, then the hypotheses by their state, so that nobody tries a
-// refuted one again and everybody sees what an undecided one still lacks.
+// What was tried: one row per iteration, then the hypotheses by state, so that nobody repeats a
+// refuted one and everybody sees what an undecided one still needs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void add_row(Table& table, const Facts& facts, const IterationView& iteration) {
              is_try ? brief(text(hypothesis, "theory"), 100) : "none: the baseline"});
 }
 
-/// What an undecided or open hypothesis lacks.
+/// What an undecided or open hypothesis still needs.
 std::string lacking(const Facts& facts, const IterationView& iteration) {
   const std::string invalidity = invalidity_of(iteration);
   if (invalidity == "environment") {
@@ -89,7 +89,7 @@ std::string lacking(const Facts& facts, const IterationView& iteration) {
   }
 }
 
-/// "supported", or what a refuted one was worth: an idea can be refuted by a gain that is real but
+/// "supported", or the gain of a refuted one: a hypothesis can be refuted by a real gain that is
 /// smaller than it predicted.
 std::string state_words(const IterationView& iteration) {
   if (!iteration.hypothesis) return "open";
@@ -131,8 +131,8 @@ std::string hypothesis_line(const Facts& facts, const IterationView& iteration, 
   return out + "\n";
 }
 
-/// Which entries of the catalogue the iterations added to their parents: "- `x`: iteration 3 win
-/// 1.2x". Empty for logs from before that was told.
+/// The catalogue entries that iterations added to their parents: "- `x`: iteration 3 win 1.2x".
+/// Empty for logs that do not record them.
 std::string catalogue_use(const Facts& facts) {
   std::map<std::string, std::string> uses;
   for (const IterationView* iteration : facts.tries) {
@@ -163,7 +163,7 @@ std::string iterations_section(const Page& page) {
   const std::size_t skipped = total > k_max_rows ? total - k_max_rows : 0;
   for (std::size_t i = 0; i < total; ++i) {
     const IterationView& iteration = facts.view.iterations[i];
-    // A long session shows its wins and its end.
+    // A long session shows its wins and its last iterations.
     if (i >= skipped || outcome_of(iteration) == IterationOutcome::win)
       add_row(table, facts, iteration);
   }
@@ -181,7 +181,7 @@ std::string hypotheses_section(const Page& page) {
   for (const IterationView* iteration : facts.tries) {
     const std::string state =
         iteration->hypothesis ? text(iteration->hypothesis->payload, "state") : "open";
-    // A prediction can be refuted by a gain that is real but smaller: that idea did work.
+    // A prediction can be refuted by a real but smaller gain; the idea still worked.
     const bool won = outcome_of(*iteration) == IterationOutcome::win;
     (state == "supported" ? supported
      : state != "refuted" ? undecided

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which kernels really ran: what one call of a rival launched on a GPU, told by the subject's own
-// process when nothing was timed there.
+// Which kernels ran: what one call of a rival launched on a GPU, as reported by the subject's own
+// process if nothing was timed there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +14,11 @@ using session::Fact;
 
 namespace {
 
-constexpr std::size_t k_max_kernels = 4;  ///< of one call; the log has more
+constexpr std::size_t k_max_kernels = 4;  ///< shown for one call; the log has more
 constexpr std::size_t k_max_name_bytes = 120;
 
-/// "pytorch_flash::flash_fwd_kernel" of "void pytorch_flash::flash_fwd_kernel<…>(…)": arguments of
-/// templates and functions fill lines and tell no implementation from another.
+/// "pytorch_flash::flash_fwd_kernel" from "void pytorch_flash::flash_fwd_kernel<…>(…)": template
+/// and function arguments are long and do not distinguish implementations.
 std::string short_kernel_name(std::string name) {
   static constexpr std::string_view k_unnamed = "(anonymous namespace)::";
   for (auto at = name.find(k_unnamed); at != std::string::npos; at = name.find(k_unnamed)) {
@@ -30,7 +30,7 @@ std::string short_kernel_name(std::string name) {
   return name.empty() ? whole : name;
 }
 
-/// "`a`, `b` (3 launches)": each kernel once, those with the largest share of the time first.
+/// "`a`, `b` (3 launches)": each kernel once, in order of falling share of time.
 std::string launches_words(const Json& records) {
   struct Kernel {
     std::string name;
@@ -80,7 +80,7 @@ std::string kernel_names_line(const Facts& facts, const Fact& fact) {
 }
 
 std::string rival_kernels(const Facts& facts, const RivalFacts& rival) {
-  // Problems that ran the same kernels stand together, in the order of the suite.
+  // Problems that ran the same kernels form one group, in the order of the suite.
   std::vector<std::pair<std::string, std::vector<const Fact*>>> groups;
   for (const Fact* fact : rival.kernels) {
     const std::string words = words_of(fact->payload);

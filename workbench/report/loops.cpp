@@ -61,7 +61,7 @@ std::string families_table(const LoopSide& one, const LoopSide& other) {
   return table.str() + "\n";
 }
 
-/// The side is named by label, or by the name of its kernel.
+/// Whether `subject` is this side, by label or by kernel name.
 bool is_side(const LoopSide& side, const std::string& subject) {
   return subject == side.name ||
          (side.name.find('@') == std::string::npos && base_name(subject) == side.name);
@@ -72,7 +72,7 @@ bool is_between(const LoopSide& one, const LoopSide& other, const Compared& comp
          (is_side(other, compared.candidate) && is_side(one, compared.against));
 }
 
-/// The last time that stands of each side on each problem.
+/// The last valid time of a side on each problem.
 std::map<std::string, Timed> times_of(const Facts& facts, const LoopSide& side) {
   std::map<std::string, Timed> times;
   for (const session::IterationView& iteration : facts.view.iterations) {
@@ -91,7 +91,7 @@ std::map<std::string, Timed> times_of(const Facts& facts, const LoopSide& side) 
   return times;
 }
 
-/// Where the two were never turns of one comparison.
+/// The text if the two sides were never compared in the same turns.
 std::string own_times(const LoopSide& one, const LoopSide& other, const Facts& facts) {
   const auto left = times_of(facts, one), right = times_of(facts, other);
   const std::string name = inline_text(text(facts.view.opened.payload, "session"), 80);

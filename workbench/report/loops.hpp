@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `sdpa-wb loops`: the loops of two variants beside each other (grid, who walks what, pros, cons,
-// use case) with the figures of both where a session measured them beside each other.
+// `sdpa-wb loops`: compares how two variants divide the work (grid, loops, pros, cons, use case),
+// with figures of both if a session measured them side by side.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ namespace wb::report {
 
 struct LoopSide {
   std::string name;  ///< a variant's label or kernel name, or the family's id
-  const catalogue::LoopFamily* family = nullptr;  ///< nullptr: its techniques tell none
+  const catalogue::LoopFamily* family = nullptr;  ///< nullptr: its techniques match no family
   bool is_variant = true;
 };
 
-/// Two sides as columns. `view`: the session to take figures from; nullptr: none was named.
+/// Two sides as columns. `view`: the session with the figures; nullptr: none was named.
 std::string render_loops(const LoopSide& one, const LoopSide& other,
                          const session::SessionView* view);
 
-/// All families, each with the kernels that are of it.
+/// All families, each with its kernels.
 std::string render_loop_families(const std::vector<catalogue::LoopFamily>& families,
                                  const std::vector<LoopSide>& kernels);
 

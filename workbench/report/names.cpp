@@ -8,7 +8,7 @@
 namespace wb::report {
 namespace {
 
-/// Longer text is no problem's, and need not be looked at.
+/// Longer text cannot be a problem and is not searched.
 constexpr std::size_t k_max_text_bytes = 200;
 
 std::optional<problem::Problem> parsed(std::string_view text) {

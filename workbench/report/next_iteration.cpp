@@ -16,7 +16,7 @@ const Json& rows_of(const Json& roadmap, std::string_view key) {
   return found.is_array() ? found : k_none;
 }
 
-/// The entry of a technique; null where the roadmap has none.
+/// The roadmap's entry of a technique; null if it has none.
 const Json& entry_of(const Json& roadmap, const std::string& technique) {
   static const Json k_none;
   for (const Json& entry : rows_of(roadmap, "entries")) {
@@ -54,7 +54,7 @@ std::string steps_of(const Page& page, const Json& entry) {
       expected ? fixed(*expected, 2) : std::string("RATIO"));
 }
 
-/// Now, and if each problem gained what is expected over the suite.
+/// The times now, and with the expected gain over the suite on every problem.
 std::string before_and_after(const Page& page, double expected) {
   Table table({"problem", "now us>", "now GFLOP/s>", "then us>", "then GFLOP/s>"});
   if (page.facts.holder == nullptr) return "";

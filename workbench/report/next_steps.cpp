@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What follows from the facts: next steps in order of what they would bring, each with the events
-// that suggest it. Nothing here comes from anywhere but the log.
+// Next steps, ordered by expected gain, each with the events that suggest it. They come only from
+// the log.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@ using session::IterationView;
 namespace {
 
 constexpr std::size_t k_max_named = 5;
-/// Less room than this under the roofline is no lead.
+/// A smaller distance to the roofline is not suggested.
 constexpr double k_least_room = 1.5;
-/// A floor above this hides gains that would be worth having.
+/// A noise floor above this hides worthwhile gains.
 constexpr double k_wide_floor_frac = 0.05;
 
 using Advice = std::vector<std::string>;
@@ -39,7 +39,7 @@ void add_unfinished(const Page& page, Advice& steps) {
   }
 }
 
-/// What the incumbent made slower than it was: the former holder should keep it.
+/// Problems that the incumbent made slower: the former incumbent should be kept for them.
 void add_regressions(const Page& page, Advice& steps) {
   if (page.facts.wins.empty()) return;
   std::size_t named = 0;
@@ -53,7 +53,7 @@ void add_regressions(const Page& page, Advice& steps) {
   }
 }
 
-/// Problems lost to the rival, with the room that the roofline leaves on them.
+/// Problems lost to the rival, with their distance to the roofline.
 void add_lost(const Page& page, Advice& steps) {
   if (page.sdpa.measured() == 0) {
     if (page.facts.baseline != nullptr) {
@@ -88,7 +88,7 @@ void add_headroom(const Page& page, Advice& steps) {
   std::size_t named = 0;
   for (const Headroom& room : headroom(page)) {
     if (room.factor < k_least_room) break;
-    if (lost.contains(page.facts.title(room.problem))) continue;  // named above with its room
+    if (lost.contains(page.facts.title(room.problem))) continue;  // already named with its distance
     if (++named > 2) break;
     steps.push_back(fmt::format("Look at {}: it runs at {} of its bound, so at most {}x is left{}.",
                                 title_of(page, room.problem), percent(1 / room.factor),
@@ -97,7 +97,7 @@ void add_headroom(const Page& page, Advice& steps) {
   }
 }
 
-/// Comparisons with the rival that came to no word.
+/// Undecided comparisons with the rival.
 void add_ambiguous(const Page& page, Advice& steps) {
   std::size_t named = 0;
   for (const Compared* compared : page.sdpa.ambiguous) {
@@ -112,7 +112,7 @@ void add_ambiguous(const Page& page, Advice& steps) {
   }
 }
 
-/// What the plans that do not decide left without a figure, as one step a plan.
+/// Missing figures of the plans that do not decide, one step per plan.
 void add_unmeasured(const Page& page, Advice& steps) {
   for (const std::string& plan : page.facts.plans) {
     if (plan == page.facts.plan) continue;
@@ -153,7 +153,7 @@ void add_floor(const Page& page, Advice& steps) {
       title_of(page, text(widest->payload, "problem")), percent(floor_frac), cite(widest->seq)));
 }
 
-/// Iterations by what they leave to do: explain, measure again, mend, repeat.
+/// Iterations by the work that they leave: explain, measure again, fix, repeat.
 void add_iterations(const Page& page, Advice& steps) {
   std::size_t smaller = 0, undecided = 0, invalid = 0;
   for (const IterationView* iteration : page.facts.tries) {
@@ -190,7 +190,7 @@ void add_iterations(const Page& page, Advice& steps) {
   }
 }
 
-/// Ideas that measured as nothing: one line, so that nobody spends an iteration on them again.
+/// Ideas without a measured effect, on one line, so that nobody tries them again.
 void add_refuted(const Page& page, Advice& steps) {
   std::string list;
   std::size_t n = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `compare` measured between iterations: a candidate beside others in the same turns. Nothing
-// here changed the incumbent.
+// What `compare` measured between iterations: a candidate beside others in the same turns. These
+// comparisons do not change the incumbent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ bool is_of_one_row(const Compared& a, const Compared& b) {
          a.regime == b.regime;
 }
 
-/// A call that asks the same again has an opponent twice: that is a row of its own.
+/// A repeated call has an opponent twice and becomes a separate row.
 std::vector<Opponents> rows_of(const ComparisonIndex& index) {
   std::vector<Opponents> rows;
   for (const Compared& compared : index.all()) {
@@ -34,7 +34,7 @@ std::vector<Opponents> rows_of(const ComparisonIndex& index) {
   return rows;
 }
 
-/// Whose figure is the lowest first; those without a figure last.
+/// Sorts by rising ratio; opponents without a figure come last.
 void sort_fastest_first(Opponents& row) {
   std::stable_sort(row.begin(), row.end(), [](const Compared* a, const Compared* b) {
     const auto figure = [](const Compared* compared) { return compared->ratio.value.value_or(0); };
@@ -43,7 +43,7 @@ void sort_fastest_first(Opponents& row) {
   });
 }
 
-/// Not Facts::plan_label: `compare` may be asked for another regime than the objective's.
+/// Facts::plan_label does not fit, because `compare` may use another regime than the objective's.
 std::string plan_cell(const Compared& compared) {
   return compared.regime.empty() ? compared.plan : compared.plan + " " + compared.regime;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The phrases and judgements that several sections share.
+// Phrases and judgements that several sections share.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ double rounded(double value) {
   return std::round(value * scale) / scale;
 }
 
-/// One confirmed step; the incumbent_changed event stands in for the objective's plan.
+/// One confirmed step; for the objective's plan the incumbent_changed event gives it.
 std::optional<Gain> step(const Page& page, std::size_t i, const std::string& plan) {
   const Compared* figure = objective_figure(page.facts, page.steps[i], plan);
   if (figure != nullptr && figure->phase == "confirmation" && figure->ratio.value) {
@@ -39,7 +39,7 @@ std::optional<Gain> step(const Page& page, std::size_t i, const std::string& pla
   return recorded.value ? std::optional(Gain{recorded, {changed->seq}, "faster"}) : std::nullopt;
 }
 
-/// The confirmed or baseline comparisons with one opponent, one a problem, under one plan.
+/// The confirmed or baseline comparisons with one opponent under one plan, one per problem.
 std::vector<const Compared*> per_problem(const Page& page, const std::string& against,
                                          const std::string& plan) {
   std::vector<const Compared*> result;
@@ -53,7 +53,8 @@ std::vector<const Compared*> per_problem(const Page& page, const std::string& ag
   return result;
 }
 
-/// No figure over the suite in the log: how many problems are faster, and the worst of them.
+/// The cell if the log has no figure over the suite: how many problems are faster, and the worst of
+/// them.
 std::string worst_cell(const Page& page, const std::vector<const Compared*>& problems) {
   if (problems.empty()) return "not measured";
   if (page.facts.suite.size() == 1) return comparison_cell(*problems.front());
@@ -79,7 +80,7 @@ Page::Page(const session::SessionView& view)
 
 namespace {
 
-/// Why fresh inputs do not bear a gain out; empty where they do.
+/// Why fresh inputs do not confirm a gain; empty if they do.
 std::string fresh_words(const Compared& compared) {
   const std::string& state = compared.fresh_state;
   if (state.empty() || state == "stands") return {};
@@ -95,14 +96,14 @@ std::string outcome_words(const Compared& compared) {
   const std::string figure = speedup(compared.ratio);
   std::string out;
   if (compared.outcome == "faster" || compared.outcome == "slower") {
-    // With a comma: "0.88x slower" would name another ratio.
+    // The comma matters: "0.88x slower" would mean another ratio.
     out = figure + ", " + compared.outcome;
   } else if (compared.outcome.empty()) {
     out = figure;
   } else {
-    // The word first: a ratio above 1 that is noise must not be read as a gain.
+    // The word comes first, because a ratio above 1 within noise must not be read as a gain.
     out = inline_text(compared.outcome, 40);
-    // Older logs call more `same` than is told of anything now.
+    // Older logs use `same` for more cases than current ones.
     const bool is_wide =
         (compared.ratio.low && *compared.ratio.low < 1 - measure::k_most_same_margin_frac) ||
         (compared.ratio.high && *compared.ratio.high > 1 + measure::k_most_same_margin_frac);
@@ -226,8 +227,8 @@ std::optional<double> headroom_of(const Json& figures) {
   if (!share || !(*share > 0)) return std::nullopt;
   const auto ratio = number(figures, "headroom_ratio");
   const double room = ratio && *ratio > 0 ? *ratio : 1 / *share;
-  // Above the peak by more than its error: that peak was no bound (an f32 kernel that splits its
-  // products over faster units), so what is left is not known.
+  // A rate above the peak by more than its error shows that the peak was no bound (an f32 kernel
+  // that splits its products over faster units), so the remaining distance is unknown.
   if (room < 1 - measure::k_roofline_tolerance_frac) return std::nullopt;
   return room;
 }

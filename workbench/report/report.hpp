@@ -12,13 +12,13 @@
 namespace wb::report {
 
 /// reports/session.md. The first screen (at most 15 lines): outcome and stop reason, gain with
-/// interval (hot, cold, eager side by side) against the named rival and version, problems lost,
-/// spend, roofline headroom, recommendation. Then objective, environment, baseline table,
-/// iterations, correctness, cost table with totals that add up, next steps.
+/// interval (hot, cold, eager) against the named rival and version, problems lost, cost, roofline
+/// headroom, recommendation. Then objective, environment, baseline table, iterations, correctness,
+/// cost table with totals that add up, next steps.
 std::string render_session(const session::SessionView& view);
 
-/// iterations/NNNN.md: the same for one iteration, without its commit oid (which is not yet known
-/// when the page is written).
+/// iterations/NNNN.md: the page of one iteration, without its commit oid, which is unknown when the
+/// page is written.
 std::string render_iteration(const session::SessionView& view,
                              const session::IterationView& iteration);
 
@@ -28,37 +28,37 @@ Json iteration_json(const session::SessionView& view, const session::IterationVi
 /// The next steps of session.md, in their order: one Markdown sentence each.
 std::vector<std::string> next_steps(const session::SessionView& view);
 
-/// The roadmap that an event roadmap_made keeps, or `advise` made, as Markdown.
+/// The roadmap of a roadmap_made event, or of `advise`, as Markdown.
 std::string render_roadmap(const Json& roadmap);
 
-/// The causes that an event causes_decided keeps, or `diagnose` decided, as Markdown.
+/// The causes of a causes_decided event, or of `diagnose`, as Markdown.
 std::string render_causes(const Json& decided);
 
-/// `report --kind root-cause`: which cause sets the time, what says so, what was mended, what a fix
-/// should bring and how to see that it did. `changes`: where the fixes lie, if the sources are at
-/// hand.
+/// `report --kind root-cause`: the cause that limits the time, its evidence, the fixes made, the
+/// next fix's expected gain and how to verify it. `changes`: where the fixes are, if the sources
+/// are available.
 std::string render_root_cause(const session::SessionView& view,
                               const SourceChanges* changes = nullptr);
 
-/// `report --kind bottleneck`: how fast, what the problems demand of the device, how the launches
-/// meet it, what bounds them, and what to do. From the log alone; what it does not hold is
-/// said.
+/// `report --kind bottleneck`: how fast the kernel is, what the problems demand of the device, how
+/// the launches use it, what limits them, and what to do. From the log alone; the page states what
+/// the log lacks.
 std::string render_bottleneck(const session::SessionView& view);
 
-/// `report --kind iteration`: its page, what today's analyses say of what it measured, where the
-/// loop stands, and the next iteration. Unlike render_iteration() it tells what is known only
-/// later.
+/// `report --kind iteration`: its page, the present analyses' findings on its measurements, the
+/// state of the session, and the next iteration. Unlike render_iteration() it includes facts that
+/// became known later.
 std::string render_iteration_report(const session::SessionView& view,
                                     const session::IterationView& iteration);
 
-/// `report --kind handover`: what was reached and learned, after how much work the spend is won
-/// back, the next iteration and session as the roadmap has them, and the choices with their costs.
+/// `report --kind handover`: what was reached and learned, after how much work the cost is
+/// recovered, the roadmap's next iteration and session, and the options with their costs.
 std::string render_handover(const session::SessionView& view);
 
 /// One screen for `sdpa-wb status`.
 std::string render_status(const session::SessionView& view);
 
-/// `sdpa-wb show ID` of one event: its payload for people; turns with all samples.
+/// `sdpa-wb show ID` for one event: its payload for people; turns with all samples.
 std::string render_event(const session::Event& event);
 
 }  // namespace wb::report

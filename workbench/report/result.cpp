@@ -8,7 +8,7 @@
 namespace wb::report {
 namespace {
 
-/// Each confirmed step as it is multiplied, and the product.
+/// Each confirmed factor, and the product.
 std::string steps_table(const Page& page) {
   const Facts& facts = page.facts;
   Table table(
@@ -35,8 +35,8 @@ std::string steps_table(const Page& page) {
   return table.str() + "\n";
 }
 
-/// What one problem's time was divided by, from the start to the incumbent. Nothing where a step
-/// has no interval for it.
+/// The total speedup of one problem from the start to the incumbent. Nothing if a step has no
+/// interval for it.
 std::optional<Gain> problem_gain(const Page& page, const std::string& problem) {
   Gain product;
   product.ratio.value = product.ratio.low = product.ratio.high = 1;
@@ -53,10 +53,10 @@ std::optional<Gain> problem_gain(const Page& page, const std::string& problem) {
   return product;
 }
 
-/// Amdahl's law over the shares that a profile gave its problems: 1 / (1 - sum of share (1 - 1 /
-/// speedup)). Intervals' ends go together, which holds whatever the dependence. The gains are over
-/// the session's start, so the figure is for a program that ran that, whatever was profiled. Empty
-/// for a suite that is of no profile.
+/// Amdahl's law over the problems' shares in a profile: 1 / (1 - sum of share (1 - 1 / speedup)).
+/// Interval ends are combined with each other, which holds for any dependence. The gains are
+/// relative to the session's start, so the figure is for a program that ran the start. Empty for a
+/// suite without a profile.
 std::string end_to_end(const Page& page) {
   double covered = 0, value = 0, low = 0, high = 0;
   std::vector<std::int64_t> events;
@@ -112,7 +112,7 @@ std::string result_section(const Page& page) {
       "other samples than those it was selected by, from fresh processes.\n\n",
       incumbent_name(page), cite(facts.wins.back()->incumbent_changed->seq),
       facts.wins.back()->number);
-  // The baseline's tables above say what the words mean.
+  // The baseline's tables above explain the words.
   const bool is_explained = facts.baseline != nullptr && !facts.baseline->comparisons.empty();
   out += comparison_tables(facts, page.held, "incumbent", !is_explained);
   out += end_to_end(page);

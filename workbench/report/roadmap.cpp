@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The roadmap of a session, from the event that keeps it: what to try, in stages, and what that
-// rests on. Ranges are the catalogue's, with their source; the rest is from the log.
+// The roadmap of a session, from its event: what to try, in stages, and the basis for it. Ranges
+// are the catalogue's, with their source; the rest comes from the log.
 #include <fmt/format.h>
 
 #include <map>
@@ -107,7 +107,7 @@ std::string stages_table(const Json& roadmap) {
   return table.empty() ? "" : table.str() + "\n";
 }
 
-/// Whether the target is reached, and where.
+/// Whether and where the target is reached.
 std::string target_line(const Json& roadmap) {
   if (!number(roadmap, "rival_ratio")) return "Without a rival there is no target.";
   const std::string now = factor(roadmap, "rival_ratio");
@@ -130,7 +130,7 @@ std::string forecast(const Json& roadmap) {
   return out + ".\n\n";
 }
 
-/// Techniques by the reason that they are not advised for.
+/// Techniques that are not advised, by reason.
 std::string left_out(const Json& roadmap) {
   std::map<std::string, std::string> by_reason;
   for (const Json& row : list(roadmap, "not_advised")) {

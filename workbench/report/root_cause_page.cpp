@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `report --kind root-cause`: which cause sets the time and what says so, how time scales beside
-// the reference, what was mended and what it brought, what the next fix should bring, and how to
-// see that it did. From the log alone.
+// `report --kind root-cause`: which cause determines the time and the evidence for it, how time
+// scales beside the reference, what was fixed and its gain, what the next fix should bring, and how
+// to verify it. It uses only the log.
 #include <fmt/format.h>
 
 #include "analyze/scaling_families.hpp"
@@ -82,7 +82,7 @@ std::string summary(const Page& page, const Json& decided) {
   return out + "\n";
 }
 
-/// One row a size: time, and how it and the work grew from the smallest.
+/// One row per size: the time, and how time and work grew from the smallest size.
 void add_family(Table& table, const Facts& facts, const analyze::ScalingFamily& family) {
   const analyze::ScalingPoint& first = family.points.front();
   for (const analyze::ScalingPoint& point : family.points) {
@@ -96,7 +96,7 @@ void add_family(Table& table, const Facts& facts, const analyze::ScalingFamily& 
   }
 }
 
-/// Times of both sides over one size at a time: by work, not by batch.
+/// Times of both sides, over one size at a time: by work and not by batch.
 std::string scaling_tables(const Facts& facts, const SessionView& view) {
   const LogEvidence log = log_evidence(view);
   Table table({"subject", "size>", "problem", "time us>", "work>", "time>", "time per work>"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sessions that this one goes on from: what each gained and cost, and all of them together. The
-// earlier figures stand in session_opened.
+// The sessions that this one continues: the gain and cost of each, and of all together.
+// session_opened holds the earlier figures.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ using session::CostItem;
 
 namespace {
 
-/// Nothing as soon as one part is not known.
+/// A sum that is nothing if one part is unknown.
 struct Sum {
   double value = 0;
   bool known = true;
@@ -25,12 +25,12 @@ struct Sum {
 };
 
 struct Totals {
-  double gain = 1;  ///< product since the task is the same
+  double gain = 1;  ///< product over the sessions with this task
   std::string task;
   Sum wall_s, usd;
   std::int64_t iterations = 0, wins = 0;
 
-  /// Speedups of another suite or objective are not multiplied into this one's.
+  /// Multiplies a speedup in; another suite or objective starts the product again.
   void add_gain(const std::string& sessions_task, std::optional<double> gained) {
     if (sessions_task != task) gain = 1.0;
     task = sessions_task;
@@ -46,7 +46,7 @@ std::string usd_cell(std::optional<double> usd) {
   return usd ? "$" + fixed(*usd, 4) : "rate not given";
 }
 
-/// Of a ledger as it stands in the log: nothing when an item that was debited has no price.
+/// The cost of a ledger in the log; nothing if a debited item has no price.
 std::optional<double> usd_of(const Json& ledger) {
   return is_true(ledger, "complete") ? number(ledger, "total_usd").value_or(0.0)
                                      : std::optional<double>();

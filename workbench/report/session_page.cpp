@@ -72,7 +72,7 @@ std::string objective_section(const Page& page) {
       suite.empty() ? "without a name" : code(suite, 60),
       count(static_cast<std::int64_t>(facts.suite.size()), "problem"));
   if (facts.suite.empty()) return out;
-  // A column that says the same everywhere says nothing.
+  // A column with the same value everywhere is left out.
   const auto differs = [&](auto SuiteEntry::*member) {
     return std::any_of(facts.suite.begin(), facts.suite.end(), [&](const SuiteEntry& entry) {
       return entry.*member != facts.suite.front().*member;
@@ -120,7 +120,7 @@ std::string render_session(const session::SessionView& view) {
   out += findings_section(page);
   out += correctness_section(page);
   out += cost_section(page.facts, page.costs) + gain_per_cost(page);
-  // Without a plan or phases by name the section would say again what the cost table says.
+  // Without a plan or named phases the section would repeat the cost table.
   if (has_stated_plan(page.facts)) out += execution_section(page);
   out += series_section(page);
   out += next_steps_section(page);

@@ -107,7 +107,7 @@ Result<FileChange> file_change(std::string path, std::string_view before, std::s
   change.path = std::move(path);
   WB_TRY_ASSIGN(const std::vector<session::DiffLine> lines, session::line_diff(before, after));
   std::int64_t line = 1;    // of the new file
-  bool is_removal = false;  // since the last line that both have, nothing but removals
+  bool is_removal = false;  // only removals since the last shared line
   const auto end_run = [&] {
     if (is_removal) add_line(change.lines, std::max<std::int64_t>(line - 1, 1));
     is_removal = false;

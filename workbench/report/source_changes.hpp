@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by report and html: where an iteration changed the sources of its parent, from the sources
-// that the session stored. Pages made from the log alone go without.
+// Shared by report and html: where an iteration changed its parent's sources, from the stored
+// sources. Pages made from the log alone do not use it.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,37 @@
 
 namespace wb::report {
 
-/// Lines of the new file, first and last, from 1; where lines were only taken away, the one before.
+/// First and last line in the new file, from 1; for removed lines only, the line before.
 using LineRange = std::pair<std::int64_t, std::int64_t>;
 
 struct FileChange {
   std::string path;
   std::int64_t added = 0, removed = 0;
-  std::vector<LineRange> lines;  ///< ascending, none touches the next
+  std::vector<LineRange> lines;  ///< ascending, not adjacent
   bool is_new = false, is_gone = false;
 };
 
 struct SourceChange {
-  std::string unknown;            ///< why the files below are not known; empty: they are
-  std::vector<FileChange> files;  ///< that differ
+  std::string unknown;            ///< why the files are unknown; empty: they are known
+  std::vector<FileChange> files;  ///< changed files
 };
 
-/// Of each iteration that changed the incumbent, by its number.
+/// For each iteration that changed the incumbent, by its number.
 using SourceChanges = std::map<std::int64_t, SourceChange>;
 SourceChanges source_changes(const session::Session& session, const session::SessionView& view);
 
-/// What lies where between two texts. Errors: those of line_diff().
+/// The changed lines between two texts. Errors: those of line_diff().
 Result<FileChange> file_change(std::string path, std::string_view before, std::string_view after);
 
 using SourceFiles = std::map<std::string, std::string>;  ///< content by path
 
-/// Of a subject's label (name@artifact) or a variant's (name@variant); empty where none was built.
+/// For a subject's label (name@artifact) or a variant's (name@variant); empty if it was never
+/// built.
 std::string variant_id_of(const session::SessionView& view, std::string_view label);
-/// Of the iteration's own variant.
+/// For the iteration's own variant.
 std::string own_variant_id(const session::IterationView& iteration);
-/// "kernel.cu" of "cpu_tiled/kernel.cu" where all files lie in one folder: a candidate's has
-/// another name than its parent's.
+/// "kernel.cu" for "cpu_tiled/kernel.cu" when all files are in one folder, since a candidate's
+/// folder has another name than its parent's.
 SourceFiles without_own_folder(SourceFiles files);
 
 }  // namespace wb::report

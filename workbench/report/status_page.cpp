@@ -47,7 +47,7 @@ std::string left_words(const Page& page, std::size_t evaluations_done) {
   return out.empty() ? "no budget set" : out;
 }
 
-/// Values as they stand in the log, one a line, nested ones indented.
+/// Adds values as in the log, one per line, nested ones indented.
 void add_value(std::string& out, const std::string& name, const Json& value, int depth) {
   const std::string indent(static_cast<std::size_t>(depth) * 2, ' ');
   if (depth > k_max_depth) {

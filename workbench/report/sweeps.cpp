@@ -21,7 +21,7 @@ double rate_of(const ScalingPoint& point) {
   return point.work_flops / (point.time_us * 1e-6);
 }
 
-/// The finding on the problem; nullptr where its peak is not known.
+/// The finding on the problem; nullptr if its peak is unknown.
 const Fact* share_of(const Facts& facts, const std::vector<const Fact*>& shares,
                      const std::string& title) {
   const auto found = std::find_if(shares.begin(), shares.end(), [&](const Fact* fact) {
@@ -58,7 +58,7 @@ std::string sweep_table(const Facts& facts, const ScalingFamily& family,
   return table.str();
 }
 
-/// Where the rate is best and how far it falls from there, on the side where it falls further.
+/// The size with the best rate, and how far the rate falls on the side where it falls further.
 std::string fall_words(const ScalingFamily& family) {
   const ScalingPoint& best = best_of(family);
   const ScalingPoint& worst = *std::min_element(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The symptoms of the root-cause page: what a healthy kernel would have shown beside what was seen.
+// The symptoms of the root-cause page: what a healthy kernel would have shown, beside the
+// observation.
 #include <fmt/format.h>
 
 #include "report/causes.hpp"

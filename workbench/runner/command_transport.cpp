@@ -9,7 +9,8 @@
 namespace wb::runner {
 namespace {
 
-/// A worker behind a command: its stdin and stdout are the wire, its stderr is kept for messages.
+/// A worker started by a command: its stdin and stdout are the wire, its stderr is kept for
+/// messages.
 class CommandTransport final : public Transport {
  public:
   CommandTransport(ChildProcess process, std::string description)
@@ -25,8 +26,8 @@ class CommandTransport final : public Transport {
     return explained(m_process.read_line(deadline, protocol::k_max_line_bytes));
   }
 
-  /// End of input first: the worker then ends its own children, which a signal to the group would
-  /// not reach (they lead groups of their own).
+  /// Closes the input first: the worker then ends its children, which lead their own process groups
+  /// and would not get a signal sent to the group.
   void close() override {
     if (std::exchange(m_closed, true)) return;
     m_process.close_stdin();
@@ -36,7 +37,7 @@ class CommandTransport final : public Transport {
   std::string description() const override { return m_description; }
 
  private:
-  /// Adds what the worker wrote to stderr: an ssh or docker failure is explained only there.
+  /// Adds the worker's stderr, the only place where an ssh or docker failure is explained.
   template <typename T>
   Result<T> explained(Result<T> result) {
     if (result.ok()) return result;
@@ -63,7 +64,7 @@ Result<std::unique_ptr<Transport>> open_command_transport(const TransportSpec& s
   ProcessSpec process;
   process.argv = spec.prefix;
   process.argv.push_back(spec.worker);
-  // Ctrl-C in the terminal must reach the session, which closes the wire in its own time.
+  // Ctrl-C in the terminal must reach the session only, which then closes the wire.
   process.new_session = true;
   Result<ChildProcess> child = ChildProcess::spawn(process);
   if (child.ok()) {

@@ -17,22 +17,22 @@ namespace wb::runner {
 class Transport {
  public:
   virtual ~Transport() = default;
-  /// Errors: canceled (the worker is gone), limit (deadline), io.
+  /// Errors: canceled (the worker has ended), limit (deadline), io.
   virtual Result<void> send(std::string_view line, std::chrono::milliseconds deadline) = 0;
   virtual Result<std::string> receive(std::chrono::milliseconds deadline) = 0;
-  /// Closing the wire is the one way to cancel: the worker kills its children and exits.
+  /// Closes the wire, which is the only way to cancel: the worker kills its children and exits.
   virtual void close() = 0;
   /// "local", "ssh node7", for the environment record.
   [[nodiscard]] virtual std::string description() const = 0;
 };
 
-/// What to start: prefix + {worker program}. An empty prefix is the local transport.
+/// The command to start: prefix + {worker program}. An empty prefix is the local transport.
 struct TransportSpec {
   std::vector<std::string> prefix;
-  std::string worker = "sdpa-wb-worker";  ///< path or name on the machine that runs it
+  std::string worker = "sdpa-wb-worker";  ///< path or name on the worker's machine
 };
 
-/// Errors: not_found (no such program: says where it was looked for), io.
+/// Errors: not_found (no such program: names the searched places), io.
 Result<std::unique_ptr<Transport>> open_command_transport(const TransportSpec& spec);
 
 }  // namespace wb::runner

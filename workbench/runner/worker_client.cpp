@@ -21,7 +21,7 @@ constexpr milliseconds k_short_deadline{10'000};
 constexpr milliseconds k_hello_deadline{30'000};
 constexpr std::uint64_t k_max_artifact_bytes = 256u << 20;
 
-/// Whether a request of it may wait behind another session for the device.
+/// True for requests that may wait behind another session for the device.
 bool queues(Verb verb) {
   switch (verb) {
     case Verb::has:
@@ -39,8 +39,8 @@ Failure environment(std::string message) {
   return Failure{Invalidity::environment, std::move(message), {}};
 }
 
-/// The subject's folder is the kernel's own folder, with common/ in it: "<name>/rival.py" is staged
-/// as "rival.py", "common/x.py" as it is.
+/// The subject's folder is the kernel's own folder with common/ in it: "<name>/rival.py" is sent as
+/// "rival.py", "common/x.py" unchanged.
 std::string staged_path(const Variant& variant, const std::string& path) {
   const std::string prefix = variant.manifest.name + "/";
   return path.starts_with(prefix) ? path.substr(prefix.size()) : path;
@@ -70,7 +70,7 @@ WorkerClient& WorkerClient::operator=(WorkerClient&& other) noexcept {
 
 WorkerClient::~WorkerClient() {
   if (m_transport == nullptr) return;
-  // No reply is awaited: closing the wire says the same, only less politely.
+  // No reply is awaited, since closing the wire has the same effect.
   const auto line = to_line(protocol::Request{m_next_id, Verb::bye, Json::object()});
   [[maybe_unused]] const Result<void> sent = m_transport->send(line, milliseconds(100));
   m_transport->close();
@@ -191,7 +191,7 @@ Outcome<protocol::LoadResult> WorkerClient::load(const Variant& variant,
                                                  milliseconds deadline) {
   protocol::LoadArgs args;
   args.deadline_ms = deadline.count();
-  // The log's name for it: configurations of one variant differ in their artifacts only.
+  // The log's label, since configurations of one variant differ only in their artifacts.
   args.subject =
       artifact.id.empty() ? label(variant) : variant.manifest.name + "@" + short_hash(artifact.id);
   args.backend = std::string(to_string(variant.manifest.backend));

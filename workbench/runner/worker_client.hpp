@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// WorkerClient: the host's side of one worker. One method per message; one request, one reply, one
-// deadline. A dead or silent worker is an `environment` failure, never held against the variant.
+// WorkerClient: the host's side of one worker, with one method per message. One request has one
+// reply and one deadline. A dead or silent worker is an `environment` failure, never held against
+// the variant.
 #pragma once
 
 #include <chrono>
@@ -18,7 +19,7 @@ namespace wb::runner {
 
 /// Added to a message's own deadline before a silent worker is given up.
 inline constexpr std::chrono::milliseconds k_reply_grace{75'000};
-/// The same where it may first queue for the device behind another session
+/// The same for requests that may first wait for the device behind another session
 /// (docs/contracts/worker_protocol.md, "The device lock").
 inline constexpr std::chrono::milliseconds k_queue_grace =
     protocol::k_lock_patience + std::chrono::seconds(15);
@@ -31,16 +32,16 @@ class WorkerClient {
   /// Says bye and closes the wire; the worker ends its children.
   ~WorkerClient();
 
-  /// Must be the first call. A version mismatch is an environment failure naming both versions.
+  /// Must be the first call. A version mismatch is an environment failure that names both versions.
   Outcome<protocol::HelloResult> hello(const protocol::HelloArgs& args);
 
-  /// Stages the artifact's bytes (content-addressed; nothing is sent twice) and starts a subject.
-  /// `files` of a python artifact are staged likewise.
+  /// Sends the artifact's bytes or, for Python, its `files` (content-addressed; nothing is sent
+  /// twice) and starts a subject.
   Outcome<protocol::LoadResult> load(const variant::Variant& variant,
                                      const variant::Artifact& artifact,
                                      std::chrono::milliseconds deadline = std::chrono::seconds(60));
-  /// Tells the worker, with the next load of a Python subject, that the next `subjects` of them
-  /// come before any turn, so that it may start their processes side by side.
+  /// Announces, with the next load of a Python subject, that `subjects` of them are loaded before
+  /// any turn, so that the worker may start their processes in parallel.
   void announce_python(std::int64_t subjects) { m_python_announced = subjects; }
   Outcome<protocol::RunResult> run(const protocol::RunArgs& args);
   Outcome<protocol::VerdictResult> verdict(const protocol::VerdictArgs& args);
@@ -56,15 +57,15 @@ class WorkerClient {
                                        std::string_view build_id,
                                        const variant::BuildOptions& options);
 
-  /// Wall time spent waiting for replies, by verb, since construction or the last call of this: the
-  /// device time of the ledger.
+  /// Wall time spent waiting for replies, by verb, since construction or the last call: the device
+  /// time of the ledger.
   std::map<protocol::Verb, double> take_wall_s();
   [[nodiscard]] bool alive() const { return m_transport != nullptr; }
   /// The transport's description, also after the wire was closed.
   [[nodiscard]] const std::string& description() const { return m_description; }
 
  private:
-  /// Bytes that the worker may already hold; read only when it does not.
+  /// Bytes that the worker may already have; read only when it does not.
   struct Staged {
     std::string sha256;
     std::function<Result<std::string>()> read;
@@ -82,7 +83,7 @@ class WorkerClient {
   std::string m_description;
   std::string m_gone_reason;  ///< why the transport was closed
   std::int64_t m_next_id = 1;
-  std::int64_t m_python_announced = 0;  ///< and not loaded yet
+  std::int64_t m_python_announced = 0;  ///< announced and not loaded yet
   std::map<protocol::Verb, double> m_wall_s;
 };
 

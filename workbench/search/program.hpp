@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the program that uses an engine does for it: the questions that only Python can answer, as
-// JSON both ways. bindings/sdpa_workbench/_program.py answers them; the command line and Lua have
-// no such program. The simulation in the bindings asks the same way.
+// Questions of the engine to the program around it, which only Python can answer, as JSON both
+// ways. bindings/sdpa_workbench/_program.py answers them; the command line and Lua have no such
+// program. The bindings' simulation uses the same questions.
 #pragma once
 
 #include <functional>
@@ -15,17 +15,16 @@ namespace wb::search {
 /// Blocks until there is an answer. Errors: those of the program; canceled.
 using AskProgram = std::function<Result<Json>(const Json& question)>;
 
-// Of a program that has an executor (tune_crew.hpp):
-//   {ask: "crew_size"} -> {in_flight}: 0 where it has none
-//   {ask: "evaluate", number, request} -> {}: is evaluated from now on
+// Questions to a program with an executor (tune/remote_evaluator.hpp):
+//   {ask: "remote_capacity"} -> {in_flight}: 0 without one
+//   {ask: "evaluate", number, request} -> {}: starts the evaluation
 //   {ask: "replies", patience_s} -> {replies: [{number, text} or {number, fault}]}
-//   {ask: "cancel"} -> {}: what does not run yet comes back as a fault
+//   {ask: "cancel"} -> {}: evaluations that are not running yet return a fault
 
-/// The proposers of a program that has Optuna. Its questions:
+/// The proposers of a program with Optuna; none without a program. Its questions:
 ///   {ask: "search", strategy, seed, parameters, in_flight} -> {search, about}
 ///   {ask: "propose", search, told: [{configuration, log_time, invalidity}], want}
 ///     -> {configurations}
-/// Without a program: no proposers.
 MakeProposer proposers_of(AskProgram ask, std::int64_t in_flight);
 
 }  // namespace wb::search

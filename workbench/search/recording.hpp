@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Recording: every configuration of a search space with what building and timing it gave, so that a
-// strategy can be tried without a device. The format: docs/guide/simulation.md.
+// Recording: every configuration of a search space with the results of building and timing it, so
+// that strategies can be tried without a device. Format: docs/guide/simulation.md.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ namespace wb::search {
 
 struct RecordedPoint {
   variant::Configuration configuration;
-  std::optional<Invalidity> invalidity;  ///< then no turns
+  std::optional<Invalidity> invalidity;  ///< if set, there are no turns
   std::string message;                   ///< of the failure
-  std::string artifact;                  ///< hash of the code; empty: not known, equal to no other
-  double build_s = 0, turn_s = 0;        ///< wall time of the build, and of one turn
+  std::string artifact;            ///< hash of the code; empty: unknown, and equal to no other
+  double build_s = 0, turn_s = 0;  ///< wall time of the build, and of one turn
   /// Two configurations are compared where instance and round agree; at most one turn in four may
   /// be disturbed (is_disturbed).
   std::vector<measure::Turn> turns;
@@ -29,15 +29,15 @@ struct Recording {
   std::string about, variant, problem;
   SearchSpace space;
   std::vector<RecordedPoint> points;  ///< points[i] is space.at(i)
-  std::vector<double> median_us;      ///< of each point; k_unknown where it failed
-  /// Pooled over the points' processes. Without two of them nothing is ever decided.
+  std::vector<double> median_us;      ///< by point; k_unknown for a failed one
+  /// Pooled over the points' processes. With fewer than two processes no comparison is decided.
   measure::NoiseFloor floor;
   SearchSpace::Index optimum = 0;  ///< the lowest median
 };
 
 /// `manifest` needs a name, tune_params and restrictions. Errors: invalid (a point outside the
-/// space, twice or missing; turns with an invalidity or without; unusable times; no valid point),
-/// and those of SearchSpace::make.
+/// space, twice or missing; turns beside an invalidity, or neither; unusable times; no valid
+/// point), and those of SearchSpace::make.
 Result<Recording> make_recording(const variant::Manifest& manifest, const problem::Problem& problem,
                                  std::vector<RecordedPoint> points);
 

@@ -75,7 +75,7 @@ Error nothing_left(const Manifest& manifest, const std::vector<SpaceParameter>& 
   const std::span<const std::string> all(manifest.restrictions);
   std::uint64_t before = points;
   std::size_t culprit = 0;
-  // All of them leave nothing, so the last needs no trial.
+  // All of them together leave nothing, so the last needs no test.
   for (; culprit + 1 < all.size(); ++culprit) {
     const auto solved = solve_space(parameters, all.first(culprit + 1), problems);
     if (!solved) return solved.error();
@@ -194,7 +194,7 @@ std::vector<SearchSpace::Index> SearchSpace::neighbors(Index index, Neighborhood
   for (std::size_t d = 0; d < center.size(); ++d) {
     const auto values = static_cast<std::uint32_t>(m_diagram->parameters()[d].values.size());
     Digits moved = center;
-    std::optional<Index> below;  // the last one that is valid is the nearest
+    std::optional<Index> below;  // the last valid one is the nearest
     for (moved[d] = 0; moved[d] < center[d]; ++moved[d]) {
       const auto valid = rank(moved);
       if (!valid) continue;

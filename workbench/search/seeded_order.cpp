@@ -26,7 +26,7 @@ std::uint64_t SeededRandom::next() {
 
 std::uint64_t SeededRandom::below(std::uint64_t bound) {
   if (bound == 0) throw std::invalid_argument("SeededRandom: no number is below 0");
-  // The lowest 2^64 mod bound values would be one too many for some remainders.
+  // Rejects the lowest 2^64 mod bound values, which would favor some remainders.
   const std::uint64_t reject = (std::uint64_t{0} - bound) % bound;
   std::uint64_t drawn = next();
   while (drawn < reject) drawn = next();

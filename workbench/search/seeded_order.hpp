@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random numbers and orders that depend on their seed alone, on every machine and library: the
-// standard library's distributions are not specified. Used by strategies and simulations.
+// Random numbers and orders that depend on the seed alone on every machine; the standard library
+// does not specify its distributions. Used by strategies and simulations.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace wb::search {
 
-/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection on 64 bits that leaves no
-/// visible relation between in and out.
+/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection on 64 bits without a visible
+/// relation between input and output.
 std::uint64_t scramble(std::uint64_t value);
 
 /// SplitMix64.
@@ -29,8 +29,8 @@ class SeededRandom {
   std::uint64_t m_state;
 };
 
-/// An order of 0 … size - 1 that needs no memory when size is large: shuffled up to 2^16, a Feistel
-/// network of six rounds walked until it falls into the range above.
+/// An order of 0 … size - 1 that needs no memory for large sizes: shuffled up to 2^16; above, a
+/// six-round Feistel network applied until its result is in range.
 class SeededOrder {
  public:
   SeededOrder(std::uint64_t size, std::uint64_t seed);

@@ -14,7 +14,7 @@ using measure::Turn;
 
 namespace {
 
-/// Builders beside the measuring side: whatever is guessed starts as soon as a builder is free.
+/// Builders beside the measuring side: a guess starts as soon as a builder is free.
 class RecordedBuilds {
  public:
   RecordedBuilds(const Recording& recording, std::size_t builders)
@@ -111,8 +111,8 @@ class Simulator {
     return timed.score;
   }
 
-  /// Cells of both sides that have not served this pair yet: of one process, at most `rounds`.
-  /// A recording holds only so much: later stages may get none.
+  /// Cells of both sides not yet used for this pair: of one process, at most `rounds`. A recording
+  /// is limited, so later stages may get none.
   [[nodiscard]] std::vector<Cell> new_cells(SearchSpace::Index index, SearchSpace::Index best,
                                             const std::set<Cell>& used, std::int64_t rounds) const {
     std::set<Cell> mine, both;
@@ -165,7 +165,7 @@ class Simulator {
     for (std::size_t i = 0; i < added.size() || i == 0; ++i) {
       if (i < added.size()) used.insert(added[i]);
       const bool is_last = i + 1 >= added.size();
-      // Only the first turns may end it early; in between nothing is decided.
+      // Only the first turns may end it early.
       if (!alone && (i == 0 || is_last)) {
         comparison = measure::compare(turns_in(index, used), turns_in(best, used), options);
       }
@@ -197,7 +197,7 @@ class Simulator {
   const SimulationOptions& m_options;
   RecordedBuilds m_builds;
   TuneLedger m_ledger;
-  /// What each pair (configuration, best) was compared on so far.
+  /// The cells that each pair (configuration, best) was compared on so far.
   std::map<std::pair<SearchSpace::Index, SearchSpace::Index>, std::set<Cell>> m_used;
   SimulationResult m_result;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Backtracking over the parameters with two memories: what is left below a choice depends only on
-// the values that later restrictions still ask for (the frontier), and equal remainders share a
-// node. So ten million points that no restriction ties together are a handful of nodes.
+// Backtracking over the parameters with two caches: what is left below a choice depends only on the
+// values that later restrictions use (the frontier), and equal remainders share a node. So ten
+// million points without restrictions between parameters are a handful of nodes.
 #include "search/space_diagram.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ using variant::Restriction;
 
 namespace {
 
-/// Bounds on time (about ten seconds) and memory (a few hundred MiB) of one solution.
+/// Limits of time (about ten seconds) and memory (a few hundred MiB) of one solution.
 constexpr std::uint64_t k_max_evaluations = 1u << 25;
 constexpr std::size_t k_max_edges = 1u << 25;
 constexpr std::size_t k_max_remembered = 1u << 20;
@@ -31,7 +31,7 @@ Error unsolvable(ErrorCode code, std::string cause, std::string next) {
                std::move(next)};
 }
 
-/// "a && b" -> {"a", "b"}; the text itself when || joins its outermost parts.
+/// "a && b" -> {"a", "b"}; the text itself when its outermost operator is ||.
 std::vector<std::string> conjuncts(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;
@@ -49,15 +49,15 @@ std::vector<std::string> conjuncts(const std::string& text) {
   return parts;
 }
 
-/// A restriction, or one part of it that can be tried earlier than the whole.
+/// A restriction, or a part of it that can be tested earlier.
 struct Check {
   std::string text;  ///< of the whole restriction
   Restriction expression;
   bool is_part = false;
   std::vector<std::size_t> parameters;
-  std::size_t depth = 0;  ///< of its last parameter
-  /// What it is evaluated on: one set of values per class of problems, or a single one when it asks
-  /// for none of theirs. `slots[class][i]` is where parameter i's value goes.
+  std::size_t depth = 0;  ///< depth of its last parameter
+  /// The values to evaluate with: one set per class of problems, or a single one without problem
+  /// values. `slots[class][i]` is the place of parameter i's value.
   std::vector<Values> values;
   std::vector<std::vector<std::int64_t*>> slots;
 };
@@ -86,7 +86,7 @@ class DiagramBuilder {
  private:
   using NodeId = SpaceDiagram::NodeId;
 
-  /// Problems that agree on everything that a restriction asks for are one class.
+  /// Problems with equal values in all restrictions form one class.
   Result<void> classify_problems(std::span<const std::string> restrictions,
                                  std::span<const Problem> problems) {
     std::set<std::string> asked;
@@ -162,7 +162,7 @@ class DiagramBuilder {
     m_checks[check.depth].push_back(std::move(check));
   }
 
-  /// frontier[d]: parameters before d that a check at d or later asks for.
+  /// frontier[d]: parameters before d that a check at d or later uses.
   void find_frontiers() {
     m_frontiers.resize(m_checks.size());
     for (std::size_t d = 0; d < m_checks.size(); ++d) {
@@ -178,12 +178,12 @@ class DiagramBuilder {
     }
   }
 
-  /// The node for all completions after the first `depth` parameters; `alive` has one byte a class:
-  /// may a problem of it still take the point.
+  /// The node for all completions after the first `depth` parameters. `alive` has one byte per
+  /// class: whether its problems may still support the point.
   Result<NodeId> solve(std::size_t depth, const std::string& alive) {
     const auto& parameters = m_diagram.m_parameters;
     if (depth == parameters.size()) return NodeId{SpaceDiagram::k_end};
-    // With every value in the frontier no remainder comes twice.
+    // With all values in the frontier, no remainder repeats.
     const bool remembers = m_frontiers[depth].size() < depth;
     std::string key;
     if (remembers) {
@@ -201,7 +201,7 @@ class DiagramBuilder {
     }
     WB_TRY_ASSIGN(const NodeId node, intern(children));
     if (remembers) {
-      // Forgetting costs time, never a wrong answer.
+      // Dropping the cache costs time but never changes the result.
       if (m_remembered[depth].size() >= k_max_remembered) m_remembered[depth].clear();
       m_remembered[depth].emplace(std::move(key), node);
     }
@@ -217,7 +217,7 @@ class DiagramBuilder {
     return key;
   }
 
-  /// Clears the bytes of classes for which a check of this depth does not hold.
+  /// Clears the bytes of classes that fail a check of this depth.
   Result<void> apply_checks(std::size_t depth, std::string& alive) {
     for (Check& check : m_checks[depth]) {
       const bool shared = check.values.size() == 1;
@@ -247,7 +247,7 @@ class DiagramBuilder {
     const Values& values = check.values[problem_class];
     auto holds = check.expression.holds(values);
     if (holds) return *holds;
-    if (check.is_part) return true;  // the whole is asked later and knows its own guards
+    if (check.is_part) return true;  // the whole restriction is tested later
     std::string at;
     for (const auto& [name, value] : values) at += fmt::format(" {}={}", name, value);
     return unsolvable(

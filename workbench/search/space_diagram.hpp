@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The solved form of a search space: a decision diagram with one level a parameter, whose equal
-// parts are shared and counted. Private to search_space.cpp, which asks it, and
+// The solved form of a search space: a decision diagram with one level per parameter, whose equal
+// parts are shared and counted. Private to search_space.cpp, which queries it, and
 // space_diagram.cpp, which builds it.
 #pragma once
 
@@ -19,8 +19,8 @@ struct SpaceParameter {
   std::vector<std::int64_t> values;  ///< ascending
 };
 
-/// Node 0 holds no completion, node 1 is the one empty completion below the last parameter. Any
-/// other has one child for each value of its parameter.
+/// Node 0 has no completion; node 1 is the empty completion below the last parameter. Every other
+/// node has one child for each value of its parameter.
 class SpaceDiagram {
  public:
   using NodeId = std::uint32_t;
@@ -28,7 +28,7 @@ class SpaceDiagram {
 
   [[nodiscard]] const std::vector<SpaceParameter>& parameters() const { return m_parameters; }
   [[nodiscard]] NodeId root() const { return m_root; }
-  /// Completions below a node.
+  /// Number of completions below a node.
   [[nodiscard]] std::uint64_t count(NodeId node) const { return m_nodes[node].count; }
   [[nodiscard]] std::span<const NodeId> children(NodeId node) const {
     return {m_edges.data() + m_nodes[node].first_edge, m_nodes[node].edges};
@@ -47,8 +47,9 @@ class SpaceDiagram {
   NodeId m_root = k_none;
 };
 
-/// Solves `restrictions` over the parameters for the problems, of which one must take a point. The
-/// root may be k_none: no point is left. Errors: parse, invalid, limit, as of SearchSpace::make.
+/// Solves `restrictions` over the parameters; a point must satisfy them for at least one of the
+/// problems. The root is k_none when no point is left. Errors: parse, invalid, limit, as of
+/// SearchSpace::make.
 Result<SpaceDiagram> solve_space(std::vector<SpaceParameter> parameters,
                                  std::span<const std::string> restrictions,
                                  std::span<const problem::Problem> problems);

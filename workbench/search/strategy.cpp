@@ -18,18 +18,18 @@ constexpr std::array<std::string_view, 7> k_kinds = {"exhaustive", "random", "hi
                                                      "tpe",        "cma_es", "gp"};
 constexpr std::int64_t k_count_max = 1'000'000;
 
-Result<AnyStrategy> make_kind(const Field& field) {
-  if (is_outside(field.options.kind)) {
-    WB_TRY_ASSIGN(Outside outside, Outside::make(field));
+Result<AnyStrategy> make_kind(const StrategyContext& context) {
+  if (is_external(context.options.kind)) {
+    WB_TRY_ASSIGN(ExternalStrategy outside, ExternalStrategy::make(context));
     return AnyStrategy(std::move(outside));
   }
-  switch (field.options.kind) {
+  switch (context.options.kind) {
     case StrategyKind::hill_climb:
-      return AnyStrategy(HillClimb(field));
+      return AnyStrategy(HillClimb(context));
     case StrategyKind::racing:
-      return AnyStrategy(Racing(field));
+      return AnyStrategy(Racing(context));
     default:
-      return AnyStrategy(Walk(field));
+      return AnyStrategy(Walk(context));
   }
 }
 
@@ -69,7 +69,7 @@ std::optional<StrategyKind> parse_strategy_kind(std::string_view word) {
   return {};
 }
 
-bool is_outside(StrategyKind value) {
+bool is_external(StrategyKind value) {
   return value >= StrategyKind::tpe;
 }
 
@@ -81,7 +81,8 @@ measure::CompareOptions compare_options(const Ask& ask, const measure::NoiseFloo
   const double freedom = floor.degrees_of_freedom >= 1
                              ? static_cast<double>(floor.degrees_of_freedom)
                              : std::numeric_limits<double>::infinity();
-  // The floor's reach is the quantile 0.996 of Student's t (docs/contracts/measurement.md).
+  // The floor between processes is at the quantile 0.996 of Student's t
+  // (docs/contracts/measurement.md).
   const double wider = measure::student_t_quantile(0.5 + ask.confidence / 2, freedom) /
                        measure::student_t_quantile(0.996, freedom);
   if (wider > 1) {
@@ -102,7 +103,7 @@ bool is_behind(const measure::Comparison& against_best) {
 }
 
 struct Strategy::State {
-  Field field;
+  StrategyContext context;
   AnyStrategy kind;
 };
 
@@ -117,20 +118,20 @@ Result<Strategy> Strategy::make(SearchSpace space, StrategyOptions options) {
                  *std::move(cause), "change the option"};
   }
   const auto start = options.start ? space.find(*options.start) : std::nullopt;
-  Field field{std::move(space), std::move(options), start, {}};
-  WB_TRY_ASSIGN(AnyStrategy kind, make_kind(field));
-  return Strategy(std::make_unique<State>(State{std::move(field), std::move(kind)}));
+  StrategyContext context{std::move(space), std::move(options), start, {}};
+  WB_TRY_ASSIGN(AnyStrategy kind, make_kind(context));
+  return Strategy(std::make_unique<State>(State{std::move(context), std::move(kind)}));
 }
 
 std::optional<Ask> Strategy::next() const {
-  const Field& field = m_state->field;
+  const StrategyContext& context = m_state->context;
   const auto question =
-      std::visit([&](const auto& kind) { return kind.next(field); }, m_state->kind);
+      std::visit([&](const auto& kind) { return kind.next(context); }, m_state->kind);
   if (!question) return std::nullopt;
-  return Ask{.configuration = field.space.at(question->index),
+  return Ask{.configuration = context.space.at(question->index),
              .against = best(),
              .stage = question->stage,
-             .rounds = field.options.rounds,
+             .rounds = context.options.rounds,
              .confidence = question->confidence};
 }
 
@@ -143,8 +144,8 @@ std::vector<Ask> Strategy::certain(std::size_t n) const {
     asks.back().configuration = configuration;
   };
   if (const auto* race = std::get_if<Racing>(&m_state->kind)) {
-    for (const Index index : race->open(m_state->field, n)) {
-      add(m_state->field.space.at(index));
+    for (const Index index : race->open(m_state->context, n)) {
+      add(m_state->context.space.at(index));
     }
     return asks;
   }
@@ -155,13 +156,13 @@ std::vector<Ask> Strategy::certain(std::size_t n) const {
 }
 
 Result<void> Strategy::tell(const Configuration& configuration, const Score& score) {
-  Field& field = m_state->field;
-  const auto index = field.space.find(configuration);
+  StrategyContext& context = m_state->context;
+  const auto index = context.space.find(configuration);
   if (!index) {
     return refused(configuration, "it is not a configuration of the search space",
                    "the manifest's parameters or restrictions changed; start a new tune");
   }
-  if (!std::visit([&](const auto& kind) { return kind.accepts(field, *index); }, m_state->kind)) {
+  if (!std::visit([&](const auto& kind) { return kind.accepts(context, *index); }, m_state->kind)) {
     return refused(configuration, "its result was told before", "tell each result once");
   }
   const bool decided = score.outcome != measure::ComparisonOutcome::ambiguous;
@@ -170,76 +171,76 @@ Result<void> Strategy::tell(const Configuration& configuration, const Score& sco
                    fmt::format("it is called {} without an interval", to_string(score.outcome)),
                    "compare it with the best, or call it ambiguous");
   }
-  field.answers.add(*index, score);
+  context.answers.add(*index, score);
   return std::visit(
       [&](auto& kind) -> Result<void> {
-        if constexpr (std::is_void_v<decltype(kind.told(field, *index))>) {
-          kind.told(field, *index);
+        if constexpr (std::is_void_v<decltype(kind.told(context, *index))>) {
+          kind.told(context, *index);
           return {};
         } else {
-          return kind.told(field, *index);
+          return kind.told(context, *index);
         }
       },
       m_state->kind);
 }
 
 Result<void> Strategy::retract(const Configuration& configuration, Invalidity invalidity) {
-  Field& field = m_state->field;
-  const auto index = field.space.find(configuration);
-  if (!index || !field.answers.has(*index)) {
+  StrategyContext& context = m_state->context;
+  const auto index = context.space.find(configuration);
+  if (!index || !context.answers.has(*index)) {
     return refused(configuration, "it was never told", "retract only what was told");
   }
-  field.answers.retract(*index, invalidity);
+  context.answers.retract(*index, invalidity);
   return {};
 }
 
 std::vector<Guess> Strategy::lookahead(std::size_t n) const {
-  const Field& field = m_state->field;
+  const StrategyContext& context = m_state->context;
   std::vector<Guess> guesses;
-  for (const IndexGuess& guess :
-       std::visit([&](const auto& kind) { return kind.lookahead(field, n); }, m_state->kind)) {
-    guesses.push_back({field.space.at(guess.index), guess.is_certain});
+  for (const IndexedGuess& guess :
+       std::visit([&](const auto& kind) { return kind.lookahead(context, n); }, m_state->kind)) {
+    guesses.push_back({context.space.at(guess.index), guess.is_certain});
   }
   return guesses;
 }
 
 std::optional<Configuration> Strategy::best() const {
-  const auto best = m_state->field.answers.best();
+  const auto best = m_state->context.answers.best();
   if (!best) return std::nullopt;
-  return m_state->field.space.at(*best);
+  return m_state->context.space.at(*best);
 }
 
 std::optional<Configuration> Strategy::promising() const {
-  const auto promising = m_state->field.answers.promising();
+  const auto promising = m_state->context.answers.promising();
   if (!promising) return std::nullopt;
-  return m_state->field.space.at(*promising);
+  return m_state->context.space.at(*promising);
 }
 
 Standing Strategy::standing() const {
-  return m_state->field.answers.standing(m_state->field.space);
+  return m_state->context.answers.standing(m_state->context.space);
 }
 
 std::optional<Score> Strategy::duplicate_of(const Configuration& measured) const {
-  const Field& field = m_state->field;
-  const auto index = field.space.find(measured);
-  if (!index || !field.answers.has(*index)) return std::nullopt;
-  Score score = field.answers.relative_to_best(*index);
+  const StrategyContext& context = m_state->context;
+  const auto index = context.space.find(measured);
+  if (!index || !context.answers.has(*index)) return std::nullopt;
+  Score score = context.answers.relative_to_best(*index);
   if (score.invalidity == Invalidity::environment) return std::nullopt;
   score.is_duplicate = true;
   return score;
 }
 
 const SearchSpace& Strategy::space() const {
-  return m_state->field.space;
+  return m_state->context.space;
 }
 
 const StrategyOptions& Strategy::options() const {
-  return m_state->field.options;
+  return m_state->context.options;
 }
 
 const std::string& Strategy::about() const {
   static const std::string own;
-  const auto* outside = std::get_if<Outside>(&m_state->kind);
+  const auto* outside = std::get_if<ExternalStrategy>(&m_state->kind);
   return outside != nullptr ? outside->about() : own;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scores: from comparisons, and as the log keeps them.
+// Scores: from comparisons, and as the log stores them.
 #include "search/strategy.hpp"
 
 namespace wb::search {
@@ -34,7 +34,8 @@ Score score_of(const measure::Comparison& comparison, std::span<const Turn> turn
   score.outcome = comparison.outcome;
   score.speedup = comparison.speedup;
   score.interval = comparison.interval;
-  if (measure::says_nothing(score.interval)) score.interval.low = score.interval.high = k_unknown;
+  if (measure::is_uninformative(score.interval))
+    score.interval.low = score.interval.high = k_unknown;
   count(score, turns);
   return score;
 }
@@ -62,8 +63,8 @@ Json to_json(const Score& score) {
   return {
       {"outcome", score.invalidity ? to_string(*score.invalidity) : to_string(score.outcome)},
       {"speedup", score.invalidity ? Json(nullptr) : number_or_null(score.speedup)},
-      {"interval", !score.invalidity && measure::is_told(score.interval) ? to_json(score.interval)
-                                                                         : Json(nullptr)},
+      {"interval", !score.invalidity && measure::is_shown(score.interval) ? to_json(score.interval)
+                                                                          : Json(nullptr)},
       {"turns", score.turns},
       {"samples", score.samples},
       {"duplicate", score.is_duplicate}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The answers of a search, joined into one order by the chain of bests.
+// The answers of a search, in one order through the chain of bests.
 #include "search/strategy_state.hpp"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 constexpr double k_infinity = std::numeric_limits<double>::infinity();
 
 /// ln of the time relative to the first valid configuration, from the best's and the ratio to it.
-void place(Known& known, const Known& best) {
+void place(KnownAnswer& known, const KnownAnswer& best) {
   const Score& score = known.score;
   known.log_time = score.speedup > 0 ? best.log_time - std::log(score.speedup) : measure::k_unknown;
   const bool usable = is_valid(score.interval);
@@ -23,13 +23,13 @@ void place(Known& known, const Known& best) {
 
 }  // namespace
 
-const Known* Answers::find(Index index) const {
+const KnownAnswer* Answers::find(Index index) const {
   const auto found = m_known.find(index);
   return found == m_known.end() ? nullptr : &found->second;
 }
 
-const Known& Answers::add(Index index, const Score& score) {
-  Known known{.score = score, .against = m_best};
+const KnownAnswer& Answers::add(Index index, const Score& score) {
+  KnownAnswer known{.score = score, .against = m_best};
   if (known.is_valid()) {
     if (m_best) {
       place(known, m_known.at(*m_best));
@@ -48,15 +48,15 @@ void Answers::retract(Index index, Invalidity invalidity) {
 }
 
 void Answers::find_promising(Index changed) {
-  const Known& known = m_known.at(changed);
+  const KnownAnswer& known = m_known.at(changed);
   const bool competes = known.is_valid() && std::isfinite(known.log_time);
   if (!m_promising) {
     if (competes) m_promising = changed;
   } else if (changed != *m_promising) {
     if (competes && known.log_time < m_known.at(*m_promising).log_time) m_promising = changed;
   } else {
-    // Its own estimate moved: another may be ahead now. Ties go to the lower index, whatever the
-    // order of the table.
+    // Its own estimate changed, so another may lead now. Ties go to the lower index, whatever the
+    // table's order.
     m_promising.reset();
     for (const auto& [index, other] : m_known) {
       if (!other.is_valid() || !std::isfinite(other.log_time)) continue;
@@ -68,7 +68,7 @@ void Answers::find_promising(Index changed) {
 }
 
 Score Answers::relative_to_best(Index index) const {
-  const Known& known = m_known.at(index);
+  const KnownAnswer& known = m_known.at(index);
   if (!known.is_valid()) return known.score;
   Score score = known.score;
   if (index == *m_best) {
@@ -78,7 +78,7 @@ Score Answers::relative_to_best(Index index) const {
     return score;
   }
   if (known.against == m_best) return score;
-  const Known& best = m_known.at(*m_best);
+  const KnownAnswer& best = m_known.at(*m_best);
   score.speedup = std::exp(best.log_time - known.log_time);
   score.interval.low = std::exp(best.log_low - known.log_high);
   score.interval.high = std::exp(best.log_high - known.log_low);

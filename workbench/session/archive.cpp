@@ -13,11 +13,11 @@
 namespace wb::session {
 namespace {
 
-// A log packs to a tenth, a bomb to a thousandth.
+// A log packs to a tenth, a decompression bomb to a thousandth.
 constexpr std::uint64_t k_ratio_max = 200;
-constexpr std::uint64_t k_always_bytes = 256ull << 20;  // however small they were packed
+constexpr std::uint64_t k_always_bytes = 256ull << 20;  // always allowed, whatever the packed size
 
-/// How many bytes an archive of that size may unpack to.
+/// The allowed unpacked size for an archive of that size.
 std::uint64_t most_bytes(std::uint64_t packed_bytes, const ArchiveLimits& limits) {
   return std::min(limits.total_bytes, std::max(k_always_bytes, packed_bytes * k_ratio_max));
 }
@@ -34,7 +34,7 @@ std::string words_of(archive* one, std::string_view otherwise) {
   return words == nullptr ? std::string(otherwise) : printable(words);
 }
 
-/// What keeps a path from being one below a folder, in words; empty when it is fine.
+/// Why a path is not below a folder, in words; empty when it is.
 std::string_view fault_of(std::string_view path) {
   if (path.empty()) return "it has no name";
   if (path.front() == '/') return "its path is absolute";
@@ -67,10 +67,10 @@ std::string_view kind_of(archive_entry* entry) {
   }
 }
 
-/// Takes the entries of an archive, one after the other.
+/// Reads the entries of an archive one after the other.
 class Unpacking {
  public:
-  /// `tar_bytes`: of the unpacked archive.
+  /// `tar_bytes`: size of the unpacked archive.
   Unpacking(const fs::path& path, const ArchiveLimits& limits, std::uint64_t tar_bytes)
       : m_path(path), m_limits(limits), m_tar_bytes(tar_bytes) {}
 
@@ -100,7 +100,7 @@ class Unpacking {
     return take_file(reader, entry, std::string(name.substr(slash + 1)));
   }
 
-  /// Whole, once all entries were taken.
+  /// The result, after all entries.
   Result<Archive> whole() {
     for (const auto& [name, content] : m_archive.files) {
       for (std::size_t slash = name.find('/'); slash != std::string::npos;
@@ -133,7 +133,7 @@ class Unpacking {
                     fmt::format("it has {} bytes, and at most {} are read of a file and {} of all",
                                 bytes, m_limits.file_bytes, m_limits.total_bytes));
     }
-    // Nothing is reserved for what cannot be there; a sparse file claims bytes that nobody stored.
+    // A sparse file claims bytes that were not stored, so it is refused before memory is reserved.
     if (archive_entry_sparse_count(entry) > 0) {
       return refuse(ErrorCode::invalid, of(name),
                     "it is a sparse file, and a session has whole ones");
@@ -162,8 +162,7 @@ class Unpacking {
   std::uint64_t m_entries = 0, m_bytes = 0;
 };
 
-/// More than tar puts around a file: its header, that of a long name, and what fills the last
-/// block.
+/// More than tar adds per file: its header, a long name's header, and padding.
 constexpr std::uint64_t k_around_bytes = 4096;
 
 la_ssize_t append(archive* /*one*/, void* into, const void* bytes, std::size_t count) {
@@ -213,15 +212,14 @@ Result<std::string> pack_archive(const std::string& top, const ArchiveFiles& fil
   std::string bytes;
   const Handle writer(archive_write_new());
   archive_write_set_format_pax_restricted(writer.get());
-  // Which locale the program runs in must not change an archive: names that it could tell are
-  // bytes.
+  // An archive must not depend on the program's locale, so only ASCII names are accepted.
   if (!is_ascii(top) || std::any_of(files.begin(), files.end(),
                                     [](const auto& file) { return !is_ascii(file.first); })) {
     archive_write_set_format_option(writer.get(), "pax", "hdrcharset", "BINARY");
   }
   archive_write_add_filter_gzip(writer.get());
   archive_write_set_filter_option(writer.get(), "gzip", "timestamp", nullptr);
-  archive_write_set_bytes_in_last_block(writer.get(), 1);  // no zeros behind the gzip data
+  archive_write_set_bytes_in_last_block(writer.get(), 1);  // no zeros after the gzip data
   if (archive_write_open(writer.get(), &bytes, nullptr, append, nullptr) != ARCHIVE_OK) {
     return not_packed(top, ErrorCode::io, words_of(writer.get(), "it could not be begun"));
   }
@@ -239,7 +237,7 @@ Result<std::string> pack_archive(const std::string& top, const ArchiveFiles& fil
 
 Result<Archive> unpack_archive(std::string_view bytes, const fs::path& path,
                                const ArchiveLimits& limits) {
-  // zlib by itself: it holds the bytes against their checksum, which libarchive's filter does not.
+  // Uses zlib directly, which checks the checksum; libarchive's filter does not.
   WB_TRY_ASSIGN(const std::string tar, unpack_gzip(bytes, path, most_bytes(bytes.size(), limits)));
   Unpacking unpacking(path, limits, tar.size());
   const Handle reader(archive_read_new());

@@ -17,12 +17,12 @@
 
 namespace wb::session {
 
-/// What an archive may hold at most. Besides, one that unpacks to more than 256 MiB may not be
-/// packed to less than a 200th.
+/// Limits of an archive. In addition, an archive that unpacks to more than 256 MiB must be packed
+/// to at least a 200th of that.
 struct ArchiveLimits {
   std::uint64_t entries = 100'000;
-  std::uint64_t file_bytes = 1ull << 30;   ///< of one file
-  std::uint64_t total_bytes = 2ull << 30;  ///< of all together, their headers included
+  std::uint64_t file_bytes = 1ull << 30;   ///< size of one file
+  std::uint64_t total_bytes = 2ull << 30;  ///< size of all files, headers included
 };
 
 /// Path below the top folder ("blobs/…") -> content.
@@ -33,12 +33,12 @@ struct Archive {
   ArchiveFiles files;
 };
 
-/// The bytes of an archive whose files lie below `top`. Owner, times and modes are left out, the
-/// order is that of the names. Errors: invalid, limit (what reading would refuse); io.
+/// Packs files below the folder `top`. Owner, times and modes are left out, and files are ordered
+/// by name. Errors: invalid, limit (what reading would refuse); io.
 Result<std::string> pack_archive(const std::string& top, const ArchiveFiles& files,
                                  const ArchiveLimits& limits = {});
 
-/// What the bytes of an archive hold; `path` is for messages. Errors: see above.
+/// Unpacks an archive; `path` is for messages. Errors: see above.
 Result<Archive> unpack_archive(std::string_view bytes, const fs::path& path,
                                const ArchiveLimits& limits = {});
 

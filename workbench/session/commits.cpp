@@ -15,7 +15,7 @@ const Json* member(const Json& json, std::string_view key) {
   return found == json.end() ? nullptr : &*found;
 }
 
-/// Fills in what iteration_closed and session_closed say alike.
+/// Sets what iteration_closed and session_closed have in common.
 void stamp(CommitSpec& spec, const SessionView& view, const Fact& fact) {
   const Json& payload = fact.payload;
   spec.author = signature_from_json(member(payload, "author")).value_or(author_of(view));
@@ -63,7 +63,7 @@ Json to_json(const Signature& signature) {
 std::optional<Signature> signature_from_json(const Json* json) {
   if (json == nullptr || !json->is_object()) return std::nullopt;
   Signature signature{text_or(*json, "name", ""), text_or(*json, "email", "")};
-  // git refuses empty names, cuts angle brackets and line ends; what is left must be something.
+  // git refuses empty names and removes angle brackets and line ends; something must remain.
   for (std::string* text : {&signature.name, &signature.email}) {
     *text = printable(*text, 200);
     if (text->find_first_not_of(" <>.,:;\"'\\") == std::string::npos) return std::nullopt;

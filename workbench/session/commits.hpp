@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the session's commits hold, made from the log alone, so that a commit can be made again with
-// the same oid. Private to Session.
+// Makes the contents of the session's commits from the log alone, so that a commit can be made
+// again with the same oid. Private to Session.
 #pragma once
 
 #include <map>
@@ -14,21 +14,22 @@
 
 namespace wb::session {
 
-/// The string member `key`. Payloads may come from a faulty program, and a commit must be possible
-/// from any log that folds: what is absent or ill-typed has a fallback.
+/// The string member `key`, or the fallback when it is absent or ill-typed. Payloads may come from
+/// a faulty program, and every log that folds must be committable.
 std::string text_or(const Json& json, std::string_view key, std::string fallback);
-/// Seconds since 1970 of "2026-11-20T18:03:22.123Z"; nothing when it is malformed.
+/// Seconds since 1970 of "2026-11-20T18:03:22.123Z"; nothing when malformed.
 std::optional<std::int64_t> seconds_of_iso8601(std::string_view text);
 
 Json to_json(const Signature& signature);
-/// Nothing when it is missing or has an empty name or address.
+/// Nothing when it is missing or its name or address is empty.
 std::optional<Signature> signature_from_json(const Json* json);
-/// Author and committer of what this session commits. A committer of its own is optional.
+/// Author and committer of this session's commits. The committer is the author unless the session
+/// names one.
 Signature author_of(const SessionView& view);
 Signature committer_of(const SessionView& view);
 
 CommitSpec root_commit(const EventLog& log, const SessionView& view, std::string identity_text);
-/// From the payload of iteration_closed.
+/// Made from the payload of iteration_closed.
 CommitSpec iteration_commit(const EventLog& log, const SessionView& view, const Fact& closed,
                             std::map<std::string, std::string> files);
 CommitSpec closing_commit(const EventLog& log, const SessionView& view,

@@ -21,7 +21,7 @@ Error fold_error(std::int64_t seq, std::string cause) {
                "docs/contracts/session_format.md has the fields; report it as a fault"};
 }
 
-/// The fields that the fold itself needs; all others are the reader's matter.
+/// Reads the fields that the fold needs; readers of the view check the others.
 Result<void> finish(ObjectReader& reader, const Fact& fact) {
   const Result<void> done = reader.finish(true);
   if (done.ok()) return {};
@@ -33,8 +33,8 @@ bool is_hot(const Json& payload) {
   return plan != payload.end() && *plan == "hot";
 }
 
-/// In which regime a hot comparison outside iterations was made, which need not be the objective's,
-/// its turns say: older logs leave it out, and of 2026-11-25 and -26 they call it a burst always.
+/// Adds the regime of a hot comparison outside iterations, by its turns. Older logs lack it, and
+/// those of 2026-11-25 and 2026-11-26 always say burst.
 Result<void> add_regime(const EventLog& log, Json& comparison) {
   const auto turns = comparison.find("turns");
   if (!is_hot(comparison) || turns == comparison.end() || !turns->is_array() ||
@@ -56,12 +56,12 @@ Result<void> add_regime(const EventLog& log, Json& comparison) {
 
 }  // namespace
 
-Result<void> Folder::update(const EventLog& log) {
+Result<void> LogFold::update(const EventLog& log) {
   while (m_view.events < log.size()) {
     const EventEnvelope envelope = log.envelope(m_view.events + 1);
     WB_TRY(apply(log, envelope));
     if (envelope.seq == 1) m_view.first_t = envelope.t;
-    note_away(log, envelope);
+    note_idle(log, envelope);
     m_view.events = envelope.seq;
   }
   if (m_view.events > 0) m_view.last_t = log.envelope(m_view.events).t;
@@ -69,15 +69,15 @@ Result<void> Folder::update(const EventLog& log) {
   return {};
 }
 
-void Folder::note_away(const EventLog& log, const EventEnvelope& envelope) {
+void LogFold::note_idle(const EventLog& log, const EventEnvelope& envelope) {
   if (envelope.seq < 2) return;
   const EventEnvelope before = log.envelope(envelope.seq - 1);
-  // A process that was killed writes no pause: its absence begins with its last event.
+  // A killed process writes no pause: its absence begins with its last event.
   if (before.type != "session_paused" && envelope.type != "session_resumed") return;
   m_view.away.push_back({std::string(before.t), std::string(envelope.t)});
 }
 
-Result<void> Folder::apply(const EventLog& log, const EventEnvelope& envelope) {
+Result<void> LogFold::apply(const EventLog& log, const EventEnvelope& envelope) {
   const TypeRule* rule = rule_for(envelope);
   if (rule == nullptr) {
     ++m_view.not_understood;
@@ -128,7 +128,7 @@ Result<void> Folder::apply(const EventLog& log, const EventEnvelope& envelope) {
   return {};
 }
 
-Result<IterationView*> Folder::iteration_of(std::int64_t seq, std::optional<std::int64_t> number) {
+Result<IterationView*> LogFold::iteration_of(std::int64_t seq, std::optional<std::int64_t> number) {
   if (!number) return &m_view.outside;
   auto& all = m_view.iterations;
   const auto found = std::find_if(all.rbegin(), all.rend(),
@@ -137,7 +137,7 @@ Result<IterationView*> Folder::iteration_of(std::int64_t seq, std::optional<std:
   return fold_error(seq, fmt::format("it names iteration {}, which was never opened", *number));
 }
 
-Result<IterationView*> Folder::iteration_of(const Fact& fact) {
+Result<IterationView*> LogFold::iteration_of(const Fact& fact) {
   ObjectReader reader(fact.payload, "the payload");
   const Json* member = reader.member("iteration");
   if (member == nullptr || member->is_null()) return iteration_of(fact.seq, std::nullopt);
@@ -146,8 +146,8 @@ Result<IterationView*> Folder::iteration_of(const Fact& fact) {
   return iteration_of(fact.seq, number);
 }
 
-// Turns are most of a log, so they are not parsed: only the number of their iteration is looked up.
-Result<void> Folder::apply_turn(const EventLog& log, const EventEnvelope& envelope) {
+// Turns are most of a log, so they are not parsed; only their iteration number is read.
+Result<void> LogFold::apply_turn(const EventLog& log, const EventEnvelope& envelope) {
   const IntegerMember member = find_integer_member(envelope.payload_text, "iteration");
   IterationView* iteration = nullptr;
   if (member.state == IntegerMember::State::found) {
@@ -162,13 +162,13 @@ Result<void> Folder::apply_turn(const EventLog& log, const EventEnvelope& envelo
   return {};
 }
 
-Result<void> Folder::apply_verdict(Fact fact) {
+Result<void> LogFold::apply_verdict(Fact fact) {
   WB_TRY_ASSIGN(IterationView * iteration, iteration_of(fact));
   iteration->verdicts.emplace_back(std::move(fact));
   return {};
 }
 
-Result<void> Folder::apply_call(Fact fact) {
+Result<void> LogFold::apply_call(Fact fact) {
   ObjectReader reader(fact.payload, "the payload");
   VerbRecord record;
   record.n = reader.integer("n", 1, k_max_number);
@@ -186,7 +186,7 @@ Result<void> Folder::apply_call(Fact fact) {
   return {};
 }
 
-Result<void> Folder::apply_answer(const EventLog& log, const EventEnvelope& envelope) {
+Result<void> LogFold::apply_answer(const EventLog& log, const EventEnvelope& envelope) {
   std::optional<Json> answer;
   IntegerMember member = find_integer_member(envelope.payload_text, "n");
   if (m_depth == FoldDepth::full || member.state != IntegerMember::State::found) {
@@ -209,7 +209,7 @@ Result<void> Folder::apply_answer(const EventLog& log, const EventEnvelope& enve
   return {};
 }
 
-Result<void> Folder::apply_opened_iteration(Fact fact) {
+Result<void> LogFold::apply_opened_iteration(Fact fact) {
   ObjectReader reader(fact.payload, "the payload");
   IterationView iteration;
   iteration.number = reader.integer("iteration", 0, k_max_number);
@@ -222,7 +222,7 @@ Result<void> Folder::apply_opened_iteration(Fact fact) {
   return {};
 }
 
-Result<void> Folder::apply_closed_iteration(Fact fact) {
+Result<void> LogFold::apply_closed_iteration(Fact fact) {
   WB_TRY_ASSIGN(IterationView * iteration, iteration_of(fact));
   if (iteration == &m_view.outside || iteration->is_closed()) {
     return fold_error(fact.seq, "it closes an iteration that is not open");
@@ -242,7 +242,7 @@ Result<void> Folder::apply_closed_iteration(Fact fact) {
   return {};
 }
 
-Result<void> Folder::apply_cost(Fact fact) {
+Result<void> LogFold::apply_cost(Fact fact) {
   WB_TRY_ASSIGN(IterationView * iteration, iteration_of(fact));
   ObjectReader reader(fact.payload, "the payload");
   const std::string word = reader.string("item");
@@ -259,18 +259,19 @@ Result<void> Folder::apply_cost(Fact fact) {
   return {};
 }
 
-Result<void> Folder::apply_incumbent(Fact fact) {
+Result<void> LogFold::apply_incumbent(Fact fact) {
   WB_TRY_ASSIGN(IterationView * iteration, iteration_of(fact));
   ObjectReader reader(fact.payload, "the payload");
   std::string to = reader.string("to");
   WB_TRY(finish(reader, fact));
-  // In an open iteration it waits for the closing: an abandoned one changes nothing.
+  // In an open iteration the change takes effect at its closing, since an abandoned iteration
+  // changes nothing.
   if (iteration == &m_view.outside || iteration->is_closed()) m_view.incumbent = std::move(to);
   iteration->incumbent_changed = std::move(fact);
   return {};
 }
 
-Result<void> Folder::apply_status(std::string_view type, Fact fact) {
+Result<void> LogFold::apply_status(std::string_view type, Fact fact) {
   if (type == "session_opened") {
     if (fact.seq != 1) return fold_error(fact.seq, "the session is opened twice");
     m_view.opened = std::move(fact);
@@ -287,7 +288,7 @@ Result<void> Folder::apply_status(std::string_view type, Fact fact) {
 }
 
 Result<SessionView> fold(const EventLog& log, FoldDepth depth) {
-  Folder folder(depth);
+  LogFold folder(depth);
   WB_TRY(folder.update(log));
   return std::move(folder).take();
 }

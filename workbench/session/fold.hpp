@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Folder: keeps a SessionView up to date with a growing log, reading each event once. Private to
-// the session module; others call fold() or Session::view().
+// Keeps a SessionView up to date with a growing log, reading each event once. Private to the
+// session module; others call fold() or Session::view().
 #pragma once
 
 #include "session/view.hpp"
 
 namespace wb::session {
 
-class Folder {
+class LogFold {
  public:
-  explicit Folder(FoldDepth depth) : m_depth(depth) { m_view.outside.number = -1; }
+  explicit LogFold(FoldDepth depth) : m_depth(depth) { m_view.outside.number = -1; }
 
-  /// Folds the events that were appended since the last call. After an error the view stands
-  /// before the event that could not be folded.
+  /// Folds the events appended since the last call. After an error the view ends before the event
+  /// that could not be folded.
   Result<void> update(const EventLog& log);
   [[nodiscard]] const SessionView& view() const { return m_view; }
   [[nodiscard]] FoldDepth depth() const { return m_depth; }
@@ -20,7 +20,7 @@ class Folder {
 
  private:
   Result<void> apply(const EventLog& log, const EventEnvelope& envelope);
-  void note_away(const EventLog& log, const EventEnvelope& envelope);
+  void note_idle(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_turn(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_answer(const EventLog& log, const EventEnvelope& envelope);
   Result<void> apply_verdict(Fact fact);
@@ -30,7 +30,7 @@ class Folder {
   Result<void> apply_cost(Fact fact);
   Result<void> apply_incumbent(Fact fact);
   Result<void> apply_status(std::string_view type, Fact fact);
-  /// The iteration that a payload names, `outside` when it names none.
+  /// The iteration that a payload names, or `outside` when it names none.
   Result<IterationView*> iteration_of(const Fact& fact);
   Result<IterationView*> iteration_of(std::int64_t seq, std::optional<std::int64_t> number);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where each event type goes in a SessionView: one line a type. Private to fold.cpp.
+// Where each event type goes in a SessionView, one line per type. Private to fold.cpp.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ enum class EventKind { turn, answer, call, opened, closed, cost, incumbent, verd
 using FactList = std::vector<Fact>;
 using FactSlot = std::optional<Fact>;
 
-/// How an event enters the view. A plain fact goes to one member of its iteration or the session.
+/// How an event enters the view. A plain fact goes to one member of its iteration or of the
+/// session.
 struct TypeRule {
   std::string_view type;
   EventKind kind = EventKind::fact;
@@ -45,7 +46,7 @@ constexpr TypeRule to_session(std::string_view type, FactSlot SessionView::*slot
   return {.type = type, .session_slot = slot};
 }
 
-// The most frequent types first: the search is linear.
+// The most frequent types come first because the search is linear.
 inline constexpr std::array k_rules{
     of_kind("turn_measured", EventKind::turn),
     of_kind("verdict_given", EventKind::verdict, false),
@@ -77,7 +78,7 @@ inline constexpr std::array k_rules{
     of_kind("session_closed", EventKind::status),
 };
 
-/// The rule of an event, or null for an unknown type or a version above ours.
+/// The rule of an event, or null for an unknown type or a version newer than ours.
 inline const TypeRule* rule_for(const EventEnvelope& envelope) {
   if (envelope.v > k_event_version) return nullptr;
   const auto found = std::find_if(k_rules.begin(), k_rules.end(),

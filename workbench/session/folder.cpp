@@ -19,7 +19,7 @@ constexpr std::string_view k_unfinished_prefix = ".new-";
 constexpr std::string_view k_torn_prefix = "events.torn-";
 constexpr const char* k_sub_folders[] = {"blobs", "kernels", "iterations", "reports"};
 
-/// The seam syncs the folder of each file it writes; folders that were made need it too.
+/// The file system syncs the folder of each written file; new folders need it too.
 Result<void> sync_folder(const fs::path& folder) {
   const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return errno_error("open the folder", folder, errno);
@@ -106,7 +106,7 @@ void SessionFolder::undo_create(bool holds_log) {
   std::error_code ignored;
   for (const char* name : k_sub_folders) {
     if (holds_log) fs::remove_all(path() / name, ignored);
-    fs::remove(path() / name, ignored);  // an empty one
+    fs::remove(path() / name, ignored);  // only if empty
   }
   if (holds_log) {
     fs::remove_all(path() / ".git", ignored);
@@ -117,7 +117,7 @@ void SessionFolder::undo_create(bool holds_log) {
   const fs::path log = path() / k_log_name;
   const bool is_nobodys = fs::file_size(log, ignored) == 0 && !lock_holder(log);
   if (is_nobodys) fs::remove(log, ignored);
-  for (const fs::path& one : m_made) fs::remove(one, ignored);  // each within the next one
+  for (const fs::path& one : m_made) fs::remove(one, ignored);  // innermost first
 }
 
 std::string SessionFolder::identity_text(const Json& identity) {
@@ -183,7 +183,7 @@ Result<void> SessionFolder::store_variant(std::string_view variant_id,
   WB_TRY_ASSIGN(const fs::path target, m_stored.resolve(fs::path("kernels") / variant_id));
   std::error_code error;
   if (fs::is_directory(target, error)) return {};
-  // Made under another name first: a variant's folder is whole or absent.
+  // Made under a temporary name first, so that a variant's folder is whole or absent.
   const fs::path below = fs::path("kernels") / fmt::format("{}{}", k_unfinished_prefix, variant_id);
   const fs::path unfinished = path() / below;
   fs::remove_all(unfinished, error);

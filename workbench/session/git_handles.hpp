@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libgit2 made ready, RAII for its handles, its error text. Private to Repository's files.
+// Initializes libgit2, wraps its handles in RAII and reads its error text. Private to Repository's
+// files.
 #pragma once
 
 #include <git2.h>
@@ -31,7 +32,7 @@ using GitReferences = GitHandle<git_reference_iterator, git_reference_iterator_f
 using GitWorktree = GitHandle<git_worktree, git_worktree_free>;
 using GitSignature = GitHandle<git_signature, git_signature_free>;
 
-/// libgit2 gives handles through T**: git_call(commit, git_commit_lookup, repo, &oid).
+/// libgit2 returns handles through T**: git_call(commit, git_commit_lookup, repo, &oid).
 template <typename T, auto Free, typename Call, typename... Args>
 int git_call(GitHandle<T, Free>& handle, Call call, Args... args) {
   T* raw = nullptr;
@@ -40,24 +41,25 @@ int git_call(GitHandle<T, Free>& handle, Call call, Args... args) {
   return code;
 }
 
-/// Whoever has one may use libgit2.
+/// Holds libgit2 initialized; it may be used while one of these lives.
 class GitLibrary {
  public:
   GitLibrary();
-  /// Why a configuration beside the repositories' own is not read, such as ~/.gitconfig in a home
-  /// of somebody else's; empty when all are.
+  /// Why a user or system configuration file is not read, such as ~/.gitconfig in another user's
+  /// home; empty when all are read.
   [[nodiscard]] const std::string& unread() const { return *m_unread; }
-  /// From now on nothing beside the repositories' own is read: where a rule of it that is for some
-  /// repositories only (includeIf) cannot be, which is seen when one of those is opened.
+  /// From now on only repositories' own configuration is read. Needed when a conditional include
+  /// (includeIf) of another file cannot be read, which shows only when a matching repository is
+  /// opened.
   void leave_out_configuration() const;
-  /// git's rule safe.directory=*, which libgit2 1.5 does not know.
+  /// True for git's rule safe.directory=*, which libgit2 1.5 does not know.
   [[nodiscard]] bool trusts_every_folder() const;
 
  private:
   const std::string* m_unread = nullptr;
 };
 
-/// While one lives, repositories of other users are opened as well.
+/// Lets libgit2 open repositories of other users for its lifetime.
 class WithoutOwnerCheck {
  public:
   WithoutOwnerCheck() { git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0); }

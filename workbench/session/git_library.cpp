@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libgit2 made ready, once for this process: which repositories it takes, and which configuration
+// Initializes libgit2 once per process: which repositories it accepts, and which configuration
 // beside theirs it reads.
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@
 namespace wb::session {
 namespace {
 
-/// libgit2 opens no repository with an extension that it was not told of. The first four change
-/// nothing for who adds commits to a branch; of the others State::check_format() reads the value.
+/// Extensions that libgit2 must be told to accept. The first four do not affect commits to a
+/// branch; State::check_format() checks the values of the others.
 constexpr std::array k_extensions{"worktreeconfig",    "partialclone", "preciousobjects",
                                   "relativeworktrees", "objectformat", "refstorage"};
 
@@ -25,7 +25,7 @@ constexpr std::array<Level, 4> k_levels{{{GIT_CONFIG_LEVEL_PROGRAMDATA, "config"
                                          {GIT_CONFIG_LEVEL_XDG, "config"},
                                          {GIT_CONFIG_LEVEL_GLOBAL, ".gitconfig"}}};
 
-/// Why one of the files of this level cannot be read; empty when all can, or none is there.
+/// Why a file of this level cannot be read; empty when all can be read or none exists.
 std::string fault_of(const Level& one) {
   git_buf found{};
   if (git_libgit2_opts(GIT_OPT_GET_SEARCH_PATH, one.level, &found) != 0) return {};
@@ -42,11 +42,11 @@ std::string fault_of(const Level& one) {
   return {};
 }
 
-/// A configuration that cannot be read would keep libgit2 from opening any repository, although
-/// little is taken from it: it counts as none. Returns why, of the last of them.
+/// Ignores configuration files that cannot be read, which would keep libgit2 from opening any
+/// repository although little is taken from them. Returns the reason for the last one.
 std::string make_ready() {
   git_libgit2_init();
-  // Power cuts must not leave empty objects: every object and ref is synced before it counts.
+  // Syncs every object and ref, so that a power cut leaves no empty objects.
   git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
   auto extensions = k_extensions;
   git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions.data(), extensions.size());
@@ -62,8 +62,8 @@ std::string make_ready() {
 
 }  // namespace
 
-// For good: a build with network transports reads the machine's certificates each time, 8 ms that
-// every call on a session would pay.
+// Never shut down, since a build with network transports reads the machine's certificates at each
+// start, 8 ms for every call on a session.
 GitLibrary::GitLibrary() {
   static const std::string unread = make_ready();
   m_unread = &unread;
@@ -78,7 +78,7 @@ bool GitLibrary::trusts_every_folder() const {
   if (git_call(config, git_config_open_default) != 0) return false;
   bool is_every = false;
   const auto look = [](const git_config_entry* entry, void* answer) {
-    // An empty value takes back what stands before it.
+    // An empty value cancels the earlier ones.
     const std::string_view value = entry->value == nullptr ? "" : entry->value;
     if (value.empty() || value == "*") *static_cast<bool*>(answer) = !value.empty();
     return 0;

@@ -25,8 +25,8 @@ char before(std::string_view text, std::size_t at) {
   return at == 0 ? '\0' : text[at - 1];
 }
 
-/// Bytes beyond ASCII are letters of some language, but for the quotes and dashes that compilers
-/// and people set around names.
+/// Bytes beyond ASCII are letters, except the quotes and dashes that compilers and people put
+/// around names.
 bool is_in_letter(std::string_view text, std::size_t at) {
   std::size_t first = at;
   while (first > 0 && at - first < 3 && (static_cast<unsigned char>(text[first]) & 0xC0u) == 0x80) {
@@ -53,7 +53,7 @@ bool closes_tag(std::string_view text, std::size_t at) {
   return before(text, at) == '<' && end > at + 1 && end < text.size() && text[end] == '>';
 }
 
-/// A '/' here begins an absolute path, rather than standing between two words or closing a tag.
+/// True when this '/' begins an absolute path, and does not join two words or close a tag.
 bool begins_path(std::string_view text, std::size_t at) {
   const char left = before(text, at);
   if (closes_tag(text, at)) return false;
@@ -61,7 +61,7 @@ bool begins_path(std::string_view text, std::size_t at) {
     return true;
   }
   if (static_cast<unsigned char>(left) >= 0x80) return !follows_word(text, at);
-  // "-I/usr/include", and a line's end as JSON within a text has it: "\n/usr/include"
+  // "-I/usr/include", or after a line end in JSON text: "\x01n/usr/include".
   return is_letter(left) && at >= 2 &&
          (text[at - 2] == '\\' || (text[at - 2] == '-' && !follows_word(text, at - 2)));
 }
@@ -72,7 +72,7 @@ std::size_t match_path(std::string_view text, std::size_t at) {
   while (is_path_at(text, end)) ++end;
   while (end > at && is_one_of(text[end - 1], "./\\")) --end;
   const std::string_view path = text.substr(at, end - at);
-  // "/s" of a rate is none; nor are files that every Linux has and that name nothing.
+  // Excludes "/s" of a rate, and files that every Linux has.
   bool names_something = false;
   for (std::size_t i = at; i < end; ++i) names_something |= is_word_at(text, i);
   const bool is_neutral = path == "/proc/meminfo" || path == "/proc/cpuinfo" || path == "/dev/null";
@@ -103,7 +103,7 @@ std::size_t match_ipv4(std::string_view text, std::size_t at) {
   return goes_on ? 0 : end - at;
 }
 
-/// The length of a host's name with at least one dot and a last part of letters; or localhost.
+/// The length of a host name with at least one dot and a last part of letters; or of localhost.
 std::size_t match_domain(std::string_view text, std::size_t at) {
   std::size_t end = at, last_dot = std::string_view::npos;
   while (is_word_at(text, end) || (end < text.size() && is_one_of(text[end], "-."))) {
@@ -123,8 +123,8 @@ bool is_local_at(std::string_view text, std::size_t at) {
   return is_word_at(text, at) || (at < text.size() && is_one_of(text[at], ".+-%\\"));
 }
 
-/// From the first character of the local part on; its host has a dot, or is an IPv4 address or
-/// localhost: "cpu_tiled@1f0c44aa" is a label.
+/// Matches from the local part's first character. The host must have a dot, or be an IPv4 address
+/// or localhost, since "cpu_tiled@1f0c44aa" is a label.
 std::size_t match_email(std::string_view text, std::size_t at) {
   if (!is_local_at(text, at) || text[at] == '.' || (at > 0 && is_local_at(text, at - 1))) return 0;
   std::size_t end = at;
@@ -214,7 +214,7 @@ bool is_common(std::string_view word) {
       {"sdpa-wb", "localhost", "local", "root", "user", "users", "admin", "ubuntu", "debian",
        "runner", "build", "builder", "test", "work", "home", "docker", "exec", "ssh", "sudo",
        "kubectl", "guest", "nobody", "yes", "true", "false", "none", "auto",
-       // Values that a log is read by.
+       // Values that code reads from a log.
        "device", "compile_cpu", "tokens", "hot", "cold", "eager", "burst", "sustained", "win",
        "no_gain", "invalid", "abandoned", "baseline", "pass", "fail", "selection", "confirmation",
        "tune", "client", "playbook"});

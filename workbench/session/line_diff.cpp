@@ -44,7 +44,7 @@ Result<std::vector<DiffLine>> line_diff(std::string_view before, std::string_vie
     for (std::size_t n = 0; n < count; ++n) {
       const git_diff_line* line = nullptr;
       if (git_patch_get_line_in_hunk(&line, patch.get(), h, n) != 0) return diff_error();
-      // Other origins only say that the last line has no line end.
+      // Other origins only mark a missing line end.
       if (line->origin != ' ' && line->origin != '+' && line->origin != '-') continue;
       add_line(lines, line->origin, line->content, line->content_len);
     }

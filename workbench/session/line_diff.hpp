@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What differs between two texts, line by line, as libgit2 (and so `git diff`) tells it.
+// Line-by-line difference of two texts, as libgit2 (and `git diff`) computes it.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 namespace wb::session {
 
 struct DiffLine {
-  char kind = ' ';   ///< ' ', '+', '-'; '@': the head of a hunk
+  char kind = ' ';   ///< ' ', '+', '-', or '@' for the head of a hunk
   std::string text;  ///< without line end
 };
 
-/// Empty for equal texts; three lines of context. Errors: limit (more than 64 MiB of text),
-/// internal (libgit2 gave up).
+/// Hunks with three lines of context; empty for equal texts. Errors: limit (more than 64 MiB of
+/// text), internal (libgit2 failed).
 Result<std::vector<DiffLine>> line_diff(std::string_view before, std::string_view after);
 
 }  // namespace wb::session

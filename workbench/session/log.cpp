@@ -23,7 +23,7 @@ Error read_only_error(const fs::path& path) {
                "open the session for writing"};
 }
 
-/// Owners must not follow a link out of the session folder, nor make a file in a foreign one.
+/// An owner must not follow a link out of the session folder, nor create a file in a foreign one.
 Result<void> require_log_file(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
@@ -42,7 +42,7 @@ bool is_packed(const fs::path& folder) {
          fs::symlink_status(folder / k_packed_log_name, error).type() != fs::file_type::not_found;
 }
 
-/// A written line must be readable later: what parse_json() would refuse is refused here.
+/// Refuses what parse_json() would refuse, so that every written line can be read.
 Result<void> require_readable(std::string_view type, std::string_view payload_text) {
   const auto refuse = [&](ErrorCode code, std::string cause, std::string next) {
     return Error{code, "append the event", printable(type), std::move(cause), std::move(next)};
@@ -60,7 +60,7 @@ Result<void> require_readable(std::string_view type, std::string_view payload_te
                   fmt::format("its payload is nested deeper than {} levels", k_max_payload_depth),
                   "make it flatter or put the deep part into a blob");
   }
-  // "\\u0000" is a NUL only when its backslash is not itself escaped; let the parser decide.
+  // "\x01\x01u0000" is a NUL only if its backslash is not itself escaped; the parser decides.
   if (payload_text.find("\\u0000") == std::string_view::npos) return {};
   const Result<Json> parsed =
       parse_json(payload_text, "the payload", {k_max_event_line_bytes, k_max_payload_depth});
@@ -68,7 +68,7 @@ Result<void> require_readable(std::string_view type, std::string_view payload_te
   return refuse(ErrorCode::invalid, parsed.error().cause, "put binary text into a blob");
 }
 
-/// Tells a file that was not touched since from others without reading it.
+/// Identifies an unchanged file without reading it.
 struct FileStamp {
   std::uint64_t device = 0, inode = 0, bytes = 0;
   std::int64_t modified_ns = 0;
@@ -85,15 +85,15 @@ std::optional<FileStamp> stamp_of(const fs::path& path) {
 }  // namespace
 
 struct EventLog::State {
-  fs::path path;                     // for messages; of a log in an archive no file's
+  fs::path path;                     // for messages; for a log in an archive it is no file
   fs::path holder;                   // the file that is read: the log, or the archive
-  bool may_grow = true;              // not of a packed log, nor of an archive
-  std::optional<FileStamp> stamp;    // of what a reader read; of an owner's file when it was opened
+  bool may_grow = true;              // false for a packed log and for an archive
+  std::optional<FileStamp> stamp;    // of a reader's file; of an owner's file at opening
   const Clock* clock = nullptr;      // null for a reader
   std::unique_ptr<AppendFile> file;  // null for a reader
   std::uint64_t bytes = 0;
-  // Lines point into the chunks, which never move: the file as it was opened, then what was
-  // appended since. No line crosses a chunk.
+  // Lines point into the chunks, which never move: the file at opening, then the appended parts. No
+  // line crosses a chunk.
   std::vector<std::string> chunks;
   std::vector<std::string_view> lines;
   std::string head{k_no_hash};
@@ -120,7 +120,7 @@ struct EventLog::State {
     chunk += line;
     lines.emplace_back(chunk.data() + begin, line.size());
   }
-  /// Whether a text begins with all lines, byte for byte.
+  /// True when a text begins with all lines, byte for byte.
   [[nodiscard]] bool begins(std::string_view text) const {
     for (const std::string_view line : lines) {
       if (!text.starts_with(line) || text.size() == line.size() || text[line.size()] != '\n') {
@@ -173,7 +173,7 @@ Result<EventLog> EventLog::open_owner(FileSystem& file_system, const Clock& cloc
                  "open another one with --after, or gunzip the log if it must be written"};
   }
   WB_TRY(require_log_file(state->path));
-  // The lock first: what is read before it is held may be stale.
+  // Lock first: bytes read before the lock is held may be stale.
   WB_TRY_ASSIGN(state->file, file_system.open_append(state->path));
   state->stamp = stamp_of(state->path);
   WB_TRY_ASSIGN(std::string text, file_system.read(state->path, k_max_log_bytes));
@@ -211,7 +211,7 @@ Result<EventLog> EventLog::open_reader(const SessionStorage& storage) {
   state->holder = storage.is_archive() ? storage.path() : state->path;
   state->may_grow = is_plain && !storage.is_archive();
   if (!storage.is_archive()) WB_TRY(require_log_file(state->path));
-  // Before the bytes: what is appended in between is read now and looked for again.
+  // Stamp first: lines appended in between are read now and looked for again later.
   state->stamp = stamp_of(state->holder);
   WB_TRY_ASSIGN(std::string text, storage.read_unpacked(plain, k_max_log_bytes));
   WB_TRY_ASSIGN(ScannedLog scanned, state->take(std::move(text)));
@@ -269,7 +269,7 @@ Result<std::int64_t> EventLog::append(std::string_view type, const Json& payload
     return Error{ErrorCode::internal, "append the event", std::string(type),
                  "its envelope does not read back (is the clock beyond year 9999?)", ""};
   }
-  WB_TRY(check_place());  // a file without a name takes every write and keeps none
+  WB_TRY(check_place());  // a file without a name accepts every write and keeps none
   WB_TRY(state.file->append_synced(text));
   state.bytes += text.size();
   state.keep(line);

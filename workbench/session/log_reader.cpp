@@ -21,7 +21,7 @@ bool is_time_char(char c) {
   return (c >= '0' && c <= '9') || c == '-' || c == ':' || c == '.' || c == 'T' || c == 'Z';
 }
 
-/// Takes text off the front of a line; after the first mismatch everything fails.
+/// Consumes text from the front of a line; after the first mismatch all reads fail.
 class Cursor {
  public:
   explicit Cursor(std::string_view rest) : m_rest(rest) {}
@@ -67,7 +67,7 @@ Error damaged_line(const fs::path& path, std::size_t line, std::string cause) {
           keep)};
 }
 
-/// What is wrong with a line that the scanner refuses, for people.
+/// Describes the fault in a line that the scanner refused.
 std::string describe_fault(std::string_view line) {
   if (line.empty()) return "an empty line";
   if (line.size() > k_max_event_line_bytes) {
@@ -78,7 +78,7 @@ std::string describe_fault(std::string_view line) {
 }
 
 std::size_t skip_string(std::string_view text, std::size_t at) {
-  // `at` is behind the opening quote; the answer is behind the closing one, or npos.
+  // `at` is after the opening quote; returns the position after the closing one, or npos.
   while (true) {
     at = text.find_first_of("\"\\", at);
     if (at == std::string_view::npos) return at;
@@ -87,7 +87,7 @@ std::size_t skip_string(std::string_view text, std::size_t at) {
   }
 }
 
-/// Behind the value that begins at `at`, or npos.
+/// The position after the value that begins at `at`, or npos.
 std::size_t skip_value(std::string_view text, std::size_t at) {
   if (at < text.size() && text[at] == '"') return skip_string(text, at + 1);
   int depth = 0;
@@ -152,8 +152,8 @@ Result<ScannedLog> scan_log(std::string_view text, const fs::path& path, LinesBe
     const std::size_t newline = rest.find('\n');
     const std::string_view line = rest.substr(0, newline);
     const std::size_t number = before.count + log.lines.size() + 1;
-    // A write that was cut off has no newline. A power cut may also leave the length and the
-    // newline of the last write, with zeros where its blocks never reached the disk.
+    // A write that was cut off has no newline. After a power cut the last write may have its length
+    // and newline, with zeros where blocks did not reach the disk.
     const bool last = newline == std::string_view::npos || newline + 1 == rest.size();
     const bool hole = last && line.find('\0') != std::string_view::npos;
     if (newline == std::string_view::npos || hole) {

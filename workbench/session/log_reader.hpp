@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the bytes of events.jsonl are read: the envelope scanner, the check of the whole chain, and a
-// look into a payload that needs no JSON tree. Used by EventLog and the fold only.
+// Reads the bytes of events.jsonl: the envelope scanner, the check of the whole chain, and a lookup
+// in a payload without building a JSON tree. Used by EventLog and the fold only.
 #pragma once
 
 #include <cstdint>
@@ -22,30 +22,30 @@ struct ScannedLine {
   std::string_view prev;
 };
 
-/// Reads the envelope of a line (without newline) exactly as EventLog writes it. Nothing when the
-/// line deviates; the payload is looked at for its braces only.
+/// Reads the envelope of a line (without newline) exactly as EventLog writes it. Returns nothing
+/// when the line deviates; of the payload only the braces are checked.
 std::optional<ScannedLine> scan_line(std::string_view line);
 
-/// What a log's bytes hold. Views point into the text given.
+/// The scanned lines of a log. Views point into the given text.
 struct ScannedLog {
-  std::vector<std::string_view> lines;  ///< whole and chained, without newline
-  std::string head;                     ///< SHA-256 of the last of them
-  std::uint64_t whole_bytes = 0;        ///< where the torn tail begins, if there is one
+  std::vector<std::string_view> lines;  ///< whole, chained lines without newline
+  std::string head;                     ///< SHA-256 of the last line
+  std::uint64_t whole_bytes = 0;        ///< offset of the torn tail, if there is one
   int highest_version = 0;
   std::int64_t highest_version_seq = 0;
 };
 
-/// What stands before a text: nothing, or lines that were checked already.
+/// What precedes a text: nothing, or lines that were checked already.
 struct LinesBefore {
   std::size_t count = 0;
   std::string_view head = k_no_hash;  ///< SHA-256 of the last of them
 };
 
-/// Checks sequence and chain of the whole text. A torn tail (the rest of one interrupted write) is
-/// left out and begins at whole_bytes. Errors: damaged, with the line number.
+/// Checks sequence numbers and hash chain of the whole text. A torn tail (the rest of an
+/// interrupted write) begins at whole_bytes and is left out. Errors: damaged, with the line number.
 Result<ScannedLog> scan_log(std::string_view text, const fs::path& path, LinesBefore before = {});
 
-/// The integer member `key` of a JSON object's own level, found without building the object.
+/// The top-level integer member `key` of a JSON object, found without building the object.
 struct IntegerMember {
   enum class State { found, absent_or_null, unreadable } state = State::unreadable;
   std::int64_t value = 0;

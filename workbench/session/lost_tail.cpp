@@ -13,7 +13,7 @@
 namespace wb::session {
 namespace {
 
-constexpr int k_most_commits = 20'000;  // of a branch of the user's, others' among them
+constexpr int k_most_commits = 20'000;  // on a user's branch, including commits of others
 
 /// Hashes of the lines that commits are made from.
 std::set<std::string> committed_lines(const EventLog& log) {
@@ -27,13 +27,13 @@ std::set<std::string> committed_lines(const EventLog& log) {
   return hashes;
 }
 
-struct Place {
+struct LogRepository {
   fs::path path;
   std::string branch, prefix;
   bool is_own = true;
 };
 
-Place place_of(const fs::path& folder, const Json& opened) {
+LogRepository log_repository(const fs::path& folder, const Json& opened) {
   const auto named = opened.find("repository");
   if (named == opened.end() || !named->is_object()) return {folder / ".git", "main", "", true};
   return {(whole_path(folder) / text_or(*named, "path", "")).lexically_normal(),
@@ -52,15 +52,15 @@ std::string trailer(const std::vector<std::pair<std::string, std::string>>& trai
 
 std::optional<LostTail> find_lost_tail(const EventLog& log, const fs::path& folder,
                                        const Json& opened, const std::string& from) {
-  const Place place = place_of(folder, opened);
-  const auto repository = Repository::open_to_look(place.path, place.branch, place.is_own);
+  const LogRepository location = log_repository(folder, opened);
+  const auto repository = Repository::open_to_look(location.path, location.branch, location.is_own);
   if (!repository) return std::nullopt;
   auto oid = from.empty() ? repository->tip() : Result<std::string>(from);
   if (!oid || oid->empty()) return std::nullopt;
-  std::set<std::string> known;  // most of the time the tip is the last one that closed
+  std::set<std::string> known;  // usually the tip is the last closing
   LostTail lost;
   lost.last_seq = log.size();
-  lost.on_users_branch = !place.is_own;
+  lost.on_users_branch = !location.is_own;
   std::vector<std::string> missing;
   for (int count = 0; count < k_most_commits && oid && !oid->empty(); ++count) {
     const auto trailers = repository->trailers(*oid);
@@ -68,10 +68,10 @@ std::optional<LostTail> find_lost_tail(const EventLog& log, const fs::path& fold
     if (!trailers || !parent) return std::nullopt;
     const std::string head = trailer(*trailers, k_log_head_trailer);
     bool is_ours = !head.empty();
-    if (is_ours && !place.is_own) {
-      const auto here = repository->id_at(*oid, place.prefix);
+    if (is_ours && !location.is_own) {
+      const auto here = repository->id_at(*oid, location.prefix);
       const auto before = parent->empty() ? Result<std::string>(std::string())
-                                          : repository->id_at(*parent, place.prefix);
+                                          : repository->id_at(*parent, location.prefix);
       is_ours = here && before && !here->empty() && *here != *before;
     }
     if (is_ours) {
@@ -90,7 +90,7 @@ std::optional<LostTail> find_lost_tail(const EventLog& log, const fs::path& fold
         lost.has_log = true;
         missing.push_back(fmt::format("the closing (commit {})", oid->substr(0, 10)));
       } else {
-        // Another session's opening: nothing here is this log's.
+        // The opening of another session: its commits are unrelated.
         return std::nullopt;
       }
     }

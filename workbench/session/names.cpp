@@ -11,12 +11,12 @@ fs::path plain_path(const fs::path& path) {
 
 fs::path whole_path(const fs::path& path) {
   std::error_code error;
-  // Of a relative path whose first folder is not there weakly_canonical() makes no absolute one.
+  // weakly_canonical() does not make a relative path absolute if its first folder does not exist.
   const fs::path named = fs::absolute(path.empty() ? fs::path(".") : path, error);
   fs::path whole = fs::is_directory(named, error) || !fs::exists(named, error)
                        ? fs::weakly_canonical(named, error)
                        : named;
-  // Of a folder that nobody can look into the words alone serve.
+  // If the folder cannot be read, the path is resolved by its text only.
   if (error || whole.empty()) whole = named;
   return plain_path(whole.lexically_normal());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What sessions are called: by their folders and archives, however those are named.
+// The names of sessions, derived from the paths of their folders and archives.
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@ namespace wb::session {
 
 inline constexpr std::string_view k_archive_suffix = ".tar.gz";
 
-/// The path without what may stand behind a folder's name: "runs" for "runs/".
+/// Removes trailing separators: "runs" for "runs/".
 fs::path plain_path(const fs::path& path);
 
-/// The one path of what `path` names: absolute; of a folder, which need not be there yet, without
-/// links, "." and "..". Its last part is what the folder is called, however it was named. That of
-/// an archive keeps its links: the name is the link's, where a store names the file by its hash.
+/// The canonical absolute path. For a folder, which need not exist yet, links, "." and ".." are
+/// resolved, so that its last part is the folder's name. For an archive links are kept, since a
+/// store may name the target by its hash.
 fs::path whole_path(const fs::path& path);
 
-/// What a session is called, in either form: "mine" for "a/mine", "a/mine/", "a/mine/." and
+/// The session's name, in either form: "mine" for "a/mine", "a/mine/", "a/mine/." and
 /// "a/mine.tar.gz".
 std::string session_name(const fs::path& path);
 
-/// What an entry of find_sessions() is called in its list, where a link has a name of its own.
+/// The name that find_sessions() sorts by; a link is listed under its own name.
 std::string listed_name(const fs::path& path);
 
-/// A file's name: `name` with `suffix` behind it, shortened where both together are longer than a
-/// file system takes (255 bytes). Two long names stay two.
+/// `name` + `suffix` as a file name, shortened when longer than file systems allow (255 bytes). Two
+/// different long names stay different.
 std::string file_name(const std::string& name, std::string_view suffix);
 
 }  // namespace wb::session

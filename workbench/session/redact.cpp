@@ -40,7 +40,7 @@ void Redactor::learn_transport(const std::string& transport) {
   for (std::size_t at = 0; at < transport.size();) {
     const std::size_t end = std::min(transport.find_first_of(" \t@:=,'\"", at), transport.size());
     const std::string word = transport.substr(at, end - at);
-    // "HostName" of "-o HostName=node-7" names nobody.
+    // "HostName" in "-o HostName=node-7" is an option, not a name.
     const bool is_option = word.starts_with('-') || transport.substr(end, 1) == "=";
     if (!is_option) learn_word("host", word);
     at = end + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Redaction: what names a person or a machine in recorded text is replaced, the same thing always
-// by the same word ("redacted-path-3"), so that what belongs together still does.
+// Redaction: replaces text that identifies a person or a machine, always by the same word for the
+// same original ("redacted-path-3"), so that relations are preserved.
 #pragma once
 
 #include <map>
@@ -16,24 +16,23 @@ namespace wb::session {
 
 class Redactor {
  public:
-  /// Learns from a log the names that no pattern tells from other words: authors, the host behind
-  /// the transport, users in paths of home folders. Never a word that is a key of the log's
-  /// objects, now or later: replaced, it would break the log. Errors: damaged.
+  /// Learns from a log the names that no pattern recognizes: authors, the host behind the
+  /// transport, users in home paths. Never learns a key of the log's objects, whose replacement
+  /// would break the log. Errors: damaged.
   Result<void> learn(const EventLog& log);
-  /// Also those in a text that is not the log's (a blob).
+  /// Learns users in home paths of another text (a blob).
   void learn_homes(std::string_view text);
 
-  /// The text with all of it replaced: absolute paths, e-mail addresses, user@host, URLs, IPv4,
-  /// IPv6 and hardware addresses, ids of GPU boards, and what was learned, as whole words in any
-  /// letter case.
+  /// Replaces absolute paths, e-mail addresses, user@host, URLs, IPv4, IPv6 and hardware addresses,
+  /// GPU board ids and learned names, which match as whole words in any letter case.
   std::string text(std::string_view words);
-  /// All strings of a value, keys too.
+  /// Redacts all strings of a value, keys included.
   Json json(const Json& value);
-  /// The word for a field that holds such a thing and nothing else, however short or common it is;
-  /// nothing for nothing.
+  /// The replacement for a field that consists of one such item, however short or common; empty for
+  /// empty.
   std::string whole(std::string_view kind, std::string_view original);
 
-  /// How often what was replaced: "path", "email", "host", "user", "url" -> times.
+  /// Number of replacements by kind: "path", "email", "host", "user", "url".
   [[nodiscard]] const std::map<std::string, std::int64_t>& counts() const { return m_counts; }
 
  private:

@@ -13,8 +13,8 @@
 namespace wb::session {
 namespace {
 
-/// A hash that names something of the session stays one: no pattern may take part of it, and what
-/// was renamed is found under its new name.
+/// Hashes that name parts of the session stay whole, so no pattern may match inside them; renamed
+/// parts are replaced by their new names.
 Json with_new_blobs(const Json& value, const NewHashes& hashes) {
   if (value.is_string()) {
     const auto found = hashes.blobs.find(value.get<std::string>());
@@ -26,7 +26,7 @@ Json with_new_blobs(const Json& value, const NewHashes& hashes) {
   return out;
 }
 
-/// Fields that hold a name and nothing else are replaced whole: no pattern finds "Al" or "../me".
+/// Fields that hold only a name are replaced entirely, since no pattern finds "Al" or "../me".
 Json with_fields_replaced(const Json& payload, Redactor& redactor) {
   struct Field {
     const char *object, *key, *kind;
@@ -53,7 +53,7 @@ Json with_fields_replaced(const Json& payload, Redactor& redactor) {
   return out;
 }
 
-/// The hash of arguments could be guessed back to what was taken out of them.
+/// Removes the hash of arguments, from which redacted parts could be guessed.
 void name_arguments(Json& payload) {
   if (payload.contains("args") && !payload["args"].is_null()) {
     payload["args_sha256"] = sha256_hex(payload["args"].dump());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A session that was changed on purpose and says so: its log with every payload redacted and the
-// chain made anew. It is for reading; whoever writes to sessions refuses it.
+// A redacted copy of a session, marked as such: its log has redacted payloads and a new hash chain.
+// It can only be read; verbs that write refuse it.
 #pragma once
 
 #include <map>
@@ -11,21 +11,22 @@
 
 namespace wb::session {
 
-/// What replaces names of the original: blobs and pages have other hashes when their text changed.
+/// New names of changed content: redacted blobs and pages have other hashes.
 struct NewHashes {
   std::map<std::string, std::string> blobs;  ///< old SHA-256 -> new
   std::map<std::string, std::string> pages;  ///< "0003.md" -> SHA-256
 };
 
-/// The text of the redacted log. session_opened gets {"redacted": {"log_head": of the original,
-/// "events"}}. Errors: damaged; limit (a line that grew beyond 64 KiB).
+/// The redacted log. session_opened gets {"redacted": {"log_head": the original's, "events"}}.
+/// Errors: damaged; limit (a line that grew beyond 64 KiB).
 Result<std::string> redacted_log(const EventLog& log, Redactor& redactor, const NewHashes& hashes);
 
-/// A blob's new content. Arguments and results too large for a line are JSON and stay that: a name
-/// after a line's end would begin with the 'n' of its escape.
+/// A blob's redacted content. JSON (arguments and results too large for a line) is redacted string
+/// by string, because in its raw text a name after a line end would begin with the 'n' of the
+/// escape.
 std::string redacted_blob(std::string_view content, Redactor& redactor);
 
-/// The identity file that belongs to a session_opened payload.
+/// The content of session.json for a session_opened payload.
 std::string identity_text(const Json& opened);
 
 }  // namespace wb::session

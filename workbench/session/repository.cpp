@@ -12,7 +12,7 @@
 namespace wb::session {
 namespace {
 
-// Together longer than the age at which an empty lock counts as forgotten.
+// In sum longer than the age at which an empty lock counts as stale.
 constexpr std::array k_retry_waits_ms{10, 50, 200, 400, 500};
 
 }  // namespace
@@ -33,7 +33,7 @@ Result<Repository> Repository::open_or_create(const fs::path& folder,
                  "it is a file or a link that leads elsewhere, not the session's own repository",
                  "remove it: the history is made again from the log"};
   }
-  // Not as it was named: libgit2 makes nothing below "a/./b//".
+  // Uses the canonical path, since libgit2 creates nothing below "a/./b//".
   const std::string path = (whole_path(folder) / ".git").string();
   const unsigned flags =
       GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_NO_DOTGIT | GIT_REPOSITORY_OPEN_BARE;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Repository: the session's git history through libgit2 (the only place that includes it): one
-// commit an iteration, made with tree builders and without an index, so no index.lock can go stale.
-// A session's own repository is bare: it is a copy made from the log, and no checkout can overwrite
-// the log. In a repository of the user's only the one branch is written.
+// Repository: the session's git history through libgit2 (its only includer). Each iteration is one
+// commit, made with tree builders and without an index, so that no index.lock can go stale. A
+// session's own repository is bare: it is a copy made from the log, and no checkout can overwrite
+// the log. In a user's repository only the named branch is written.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace wb::session {
 
-/// The trailer of a session's commit that names the hash of the log's line it was made from.
+/// The commit trailer with the hash of the log line that the commit was made from.
 inline constexpr std::string_view k_log_head_trailer = "Log-Head";
 
 struct Signature {
@@ -30,49 +30,47 @@ struct CommitSpec {
   std::vector<std::pair<std::string, std::string>> trailers;  ///< "Iteration" -> "3", in order
   std::map<std::string, std::string> files;  ///< path -> content; added to the tree
   Signature author, committer;
-  std::int64_t time_s = 0;      ///< both dates, UTC: the same spec on the same parent gives the
-                                ///< same oid
+  /// Time of both dates, UTC; the same spec on the same parent gives the same oid.
+  std::int64_t time_s = 0;
   std::string expected_parent;  ///< oid hex; empty for the root commit
 };
 
 class Repository {
  public:
-  /// Creates <folder>/.git with branch `main`, or opens it. Nothing of the user's configuration is
-  /// needed for it. A branch that cannot be read (an empty
-  /// ref file, a lost commit) is set back to `known_tip` when that commit is whole, else removed;
-  /// mended() then says so. Errors: io, invalid (another user's repository, a link), too_new,
-  /// damaged.
+  /// Creates <folder>/.git with branch `main`, or opens it, without the user's configuration. An
+  /// unreadable branch (an empty ref file, a lost commit) is reset to `known_tip` if that commit is
+  /// whole, else removed; mended() then says so. Errors: io, invalid (another user's repository, a
+  /// link), too_new, damaged.
   static Result<Repository> open_or_create(const fs::path& folder,
                                            const std::string& known_tip = {});
-  /// An existing repository (`path`: a work tree, a bare repository or .git) and a branch of it,
-  /// which need not exist yet. Nothing in it is ever mended. Errors: not_found (no repository
-  /// there), usage (no branch's name, a symbolic ref's, or one that another branch is in the way
-  /// of), invalid (another user's repository, a configuration that does not parse), too_new (an
-  /// extension or object format that is not known), locked (some work tree has the branch checked
-  /// out), read_only, damaged.
+  /// Opens an existing repository (`path`: a work tree, a bare repository or .git) and a branch,
+  /// which need not exist yet. Nothing is ever repaired. Errors: not_found (no repository there),
+  /// usage (no valid branch name, a symbolic ref's, or one that collides with another branch),
+  /// invalid (another user's repository, a configuration that does not parse), too_new (an unknown
+  /// extension or object format), locked (a work tree has the branch checked out), read_only,
+  /// damaged.
   static Result<Repository> open_branch(const fs::path& path, const std::string& branch);
-  /// To read it, whatever its state: nothing is made, mended or refused for being checked out.
-  /// Errors: not_found, io, invalid, too_new.
+  /// Opens it for reading in any state: creates and repairs nothing, and accepts a checked-out
+  /// branch. Errors: not_found, io, invalid, too_new.
   static Result<Repository> open_to_look(const fs::path& path, const std::string& branch,
                                          bool is_own);
   Repository(Repository&&) noexcept;
   Repository& operator=(Repository&&) noexcept;
   ~Repository();
 
-  /// What opening had to mend, in one sentence; empty when nothing.
+  /// What opening repaired, in one sentence; empty when nothing.
   [[nodiscard]] const std::string& mended() const;
-  /// Tip of the branch, empty while there is none.
+  /// Tip of the branch; empty when it has no commit.
   [[nodiscard]] Result<std::string> tip() const;
-  /// Where the first commit of a session goes: the tip; of a branch that does not exist yet the
-  /// commit that HEAD names, as with `git branch`; empty in an empty repository.
+  /// The parent of a session's first commit: the tip; for a new branch the commit of HEAD, as with
+  /// `git branch`; empty in an empty repository.
   [[nodiscard]] Result<std::string> start() const;
-  /// Commits on expected_parent when it still is the tip or there is no branch; else, when this
-  /// very commit already is the tip or an ancestor of it, returns its oid; else commits on the new
-  /// tip and says so in `moved`. A ref lock left by a killed process is removed when it holds the
-  /// oid that is about to be written or, in the session's own repository, is older than 60 s, which
-  /// only the holder of the session's lock may do. Errors: locked (another git process holds the
-  /// branch, or somebody checked it out; tried again for a second by `clock`), no_space, read_only,
-  /// io, invalid.
+  /// Commits on expected_parent if it is the tip or there is no branch. If this very commit already
+  /// is the tip or an ancestor of it, returns its oid. Else commits on the new tip and sets
+  /// `moved`. Removes a ref lock of a killed process if the lock holds the oid about to be written
+  /// or, in the session's own repository, is older than 60 s; only the holder of the session's lock
+  /// may do that. Errors: locked (another git process holds the branch, or it is checked out;
+  /// retried for a second by `clock`), no_space, read_only, io, invalid.
   struct Committed {
     std::string oid;
     bool moved = false;
@@ -84,17 +82,16 @@ class Repository {
       const std::string& oid) const;
   /// The commit's first parent; empty for a root commit.
   [[nodiscard]] Result<std::string> parent(const std::string& oid) const;
-  /// The id of what a commit has at this path, a file or a folder; empty when it has nothing.
+  /// The object id at this path in a commit, for a file or a folder; empty when there is nothing.
   [[nodiscard]] Result<std::string> id_at(const std::string& oid, const std::string& path) const;
   /// Content of a file in a commit. Errors: not_found.
   [[nodiscard]] Result<std::string> file_at(const std::string& oid, const std::string& path) const;
-  /// Asks all that could keep these files from being committed on top of a commit (empty: of
-  /// nothing), before anything else is made: they are stored as a tree that no branch names.
-  /// Errors: usage (a name that git takes for no file, a file in a folder's place), no_space,
-  /// read_only, io, damaged.
+  /// Checks everything that could prevent committing these files on top of a commit (empty: on
+  /// none), before anything else is made, by storing them as an unreferenced tree. Errors: usage (a
+  /// name that git refuses, a file in a folder's place), no_space, read_only, io, damaged.
   [[nodiscard]] Result<void> try_commit(const std::string& parent,
                                         const std::map<std::string, std::string>& files) const;
-  /// Whether a commit has something at this path, a file or a folder.
+  /// True when a commit has a file or folder at this path.
   [[nodiscard]] Result<bool> has_path(const std::string& oid, const std::string& path) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What libgit2 refuses, why, and what cures it; which repositories are taken at all.
+// Errors of libgit2 with reason and remedy, and which repositories are accepted.
 #include <fmt/format.h>
 
 #include <array>
@@ -17,8 +17,8 @@ constexpr std::string_view k_other_repository =
     "name another repository, or leave out --repo and --branch: the session then has one of its "
     "own";
 
-/// Whether opening failed because git trusts only its user's own repositories. libgit2 1.5 takes
-/// the absence of the setting safe.directory for the absence of the repository.
+/// True when opening failed because git trusts only repositories of its user. libgit2 1.5 reports a
+/// missing safe.directory setting as a missing repository.
 bool is_another_users(int code) {
   return code == GIT_EOWNER ||
          (code == GIT_ENOTFOUND && git_message().find("safe.directory") != std::string::npos);
@@ -33,7 +33,7 @@ bool has(const std::string& message, std::string_view words) {
   return message.find(words) != std::string::npos;
 }
 
-/// Whether libgit2 tells this error of the system, which it keeps in its text only.
+/// True when libgit2's message contains one of these system errors, which it reports only as text.
 bool says(const std::string& message, std::initializer_list<int> numbers) {
   for (const int number : numbers) {
     if (has(message, std::strerror(number))) return true;
@@ -49,7 +49,7 @@ bool is_of_stored_objects(int error_class) {
   return false;
 }
 
-/// The value of a setting; empty where there is none, or no repository.
+/// The value of a setting; empty without it or without a repository.
 std::string setting(git_repository* repository, const char* key) {
   if (repository == nullptr) return {};
   GitConfig config;

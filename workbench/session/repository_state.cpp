@@ -91,7 +91,7 @@ Result<git_oid> Repository::State::write_tree(const git_commit* parent,
   updates.reserve(spec.files.size());
   for (const auto& [path, content] : spec.files) {
     git_tree_update update{GIT_TREE_UPDATE_UPSERT, {}, GIT_FILEMODE_BLOB, path.c_str()};
-    // Of a content that is there nothing is written: most sources are those of the last commit.
+    // Existing content is not written again: most sources equal those of the last commit.
     const int code =
         git_odb_write(&update.id, objects.get(), content.data(), content.size(), GIT_OBJECT_BLOB);
     if (code != 0) return error("store " + printable(path) + " in", code);
@@ -149,11 +149,10 @@ bool Repository::State::remove_stale_lock(const git_oid& target, const git_oid* 
   if (!fd.valid() || ::fstat(fd.get(), &facts) != 0) return false;
   char content[GIT_OID_HEXSZ] = {};
   const ssize_t got = ::read(fd.get(), content, sizeof content);
-  // Whoever was about to write this very commit, which is made from this session's log, was an
-  // earlier holder of the session's lock; it is gone, because we hold that lock now. One that was
-  // killed even earlier left the file empty, which a git command leaves it for no time at all. One
-  // that was killed between linking the lock to its name and unlinking it (so libgit2 makes a
-  // branch) left the id that the branch has.
+  // A lock with the oid of this very commit, made from this session's log, belongs to an earlier
+  // holder of the session's lock, who has ended since we hold it now. A holder that was killed
+  // earlier left an empty file, which a git command leaves only for an instant. One that was killed
+  // between linking and unlinking the lock (as libgit2 creates a branch) left the branch's oid.
   const std::string held(content, sizeof content);
   const bool ours = got == GIT_OID_HEXSZ && (held == git_hex(target) ||
                                              (is_own && tip != nullptr && held == git_hex(*tip)));

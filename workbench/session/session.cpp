@@ -15,7 +15,7 @@
 namespace wb::session {
 namespace {
 
-/// Who writes needs a folder: an archive is never unpacked behind somebody's back.
+/// Writers need a folder: an archive is never unpacked implicitly.
 Result<void> require_session_folder(const FileSystem& file_system, const fs::path& folder) {
   std::error_code error;
   const bool is_folder = fs::is_directory(folder, error);
@@ -80,7 +80,7 @@ Result<Session> Session::create(FileSystem& file_system, const Clock& clock, con
   WB_TRY(state->begin_on_branch(payload));
   const auto make = [&]() -> Result<void> {
     WB_TRY(state->folder.create());
-    // The log first: who holds it is the one that makes a session here.
+    // Create the log first: its holder is the one process that makes a session here.
     WB_TRY_ASSIGN(state->log, EventLog::create(file_system, clock, folder));
     WB_TRY(state->folder.write_identity(payload));
     WB_TRY(state->log->append("session_opened", payload));
@@ -119,8 +119,8 @@ Result<Session> Session::open_owner(FileSystem& file_system, const Clock& clock,
   }
   WB_TRY(state->folder.remove_leftovers());
   WB_TRY(state->open_repository());
-  // A branch that some git command holds does not keep the session from opening: the log is the
-  // truth, and the commit is made at the next closing.
+  // A branch held by a git command does not prevent opening: the log is the truth, and the next
+  // closing commits.
   const Result<void> committed = state->commit_pending();
   if (!committed.ok() && committed.error().code != ErrorCode::locked) return committed.error();
   return Session(std::move(state));
@@ -150,7 +150,7 @@ Result<std::string> Session::warning() const {
   WB_TRY_ASSIGN(const Json opened, log().payload(1));
   auto lost = find_lost_tail(log(), folder(), opened);
   if (lost && !m_state->repository) {
-    // Its owner may have closed an iteration since this reader read the log.
+    // The owner may have closed an iteration since this reader read the log.
     WB_TRY_ASSIGN(const EventLog now, EventLog::open_reader(*m_state->storage));
     lost = find_lost_tail(now, folder(), opened, lost->oid);
   }
@@ -212,11 +212,11 @@ Result<std::string> Session::close_iteration(const Closing& closing) {
     WB_TRY(state.folder.check_page_name(closing.iteration, name));
   }
   if (!closing.variant_id.empty()) {
-    // Looked at before anything is logged: an iteration that names its sources has them.
+    // Checked before anything is logged, so that a logged iteration has its sources.
     const auto sources = state.storage->load_variant(closing.variant_id);
     if (!sources.ok()) return sources.error();
   }
-  // What an earlier failure left goes first; if it fails again, it waits behind this closing too.
+  // Commit earlier iterations first; if that fails again, this one waits too.
   const Result<void> pending = state.commit_pending();
   if (!pending.ok() && pending.error().code != ErrorCode::locked) return pending.error();
 

@@ -13,7 +13,7 @@
 namespace wb::session {
 namespace {
 
-/// True of what lies there unread: it may well be whole, so a commit without it must not be made.
+/// True when the file may be whole but could not be read, so that no commit may be made without it.
 bool may_be_whole(const Error& error) {
   return error.code == ErrorCode::io || error.code == ErrorCode::no_space ||
          error.code == ErrorCode::read_only;
@@ -28,8 +28,8 @@ Error unread(Error error) {
 
 Result<const SessionView*> Session::State::current(FoldDepth wanted) const {
   if (wanted == FoldDepth::full && folded.depth() == FoldDepth::brief) {
-    Folder full(FoldDepth::full);
-    WB_TRY(full.update(*log));  // what only a full view reads may be damaged: the brief one stays
+    LogFold full(FoldDepth::full);
+    WB_TRY(full.update(*log));  // damage that only a full view reads must not affect the brief one
     folded = std::move(full);
   } else {
     WB_TRY(folded.update(*log));
@@ -51,7 +51,7 @@ Result<void> Session::State::note_recovery(std::uint64_t cut_bytes, const Json& 
   return {};
 }
 
-/// Every saved tail is named by a `recovered` event, also one whose recovery was itself cut off.
+/// Records every saved tail in a `recovered` event, including tails of interrupted recoveries.
 Result<void> Session::State::record_recoveries() {
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
   std::vector<std::string> known;
@@ -78,7 +78,7 @@ Result<void> Session::State::open_branch(const Json& opened) {
                  "give the session's folder a name, with --session"};
   }
   tree_prefix = "sessions/" + name + "/";
-  // From where the folder really lies: a path of ".." means nothing behind a link.
+  // Starts from the folder's real path, since ".." behind a link is ambiguous.
   const fs::path path =
       (whole_path(folder.path()) / text_or(*named, "path", "")).lexically_normal();
   WB_TRY_ASSIGN(repository, Repository::open_branch(path, text_or(*named, "branch", "")));
@@ -123,7 +123,7 @@ Result<void> Session::State::open_repository() {
   }
   WB_TRY_ASSIGN(const std::string tip, repository->tip());
   history_lost = tip.empty() && !last_oid.empty();
-  // A branch of the user's has a tip before the session has its first commit.
+  // A user's branch has a tip before the session's first commit.
   const bool has_root = !tip.empty() && (tree_prefix.empty() || !last_oid.empty());
   return has_root ? Result<void>() : commit_root();
 }
@@ -145,8 +145,8 @@ Result<Repository::Committed> Session::State::commit(CommitSpec spec) {
   return repository->commit(spec, *clock);
 }
 
-/// Sources and pages that a closed iteration names. What is absent or was changed since is left out
-/// and told in `missing`: a commit must not hold bytes that the log does not vouch for.
+/// Sources and pages that a closed iteration names. Missing or changed files are left out and
+/// listed in `missing`, since a commit must not hold bytes that the log does not vouch for.
 Result<std::map<std::string, std::string>> Session::State::files_of(const Fact& closed,
                                                                     std::string& missing) const {
   std::map<std::string, std::string> files;
@@ -212,7 +212,7 @@ Result<std::string> Session::State::commit_iteration(const IterationView& iterat
   return committed.oid;
 }
 
-/// Commits what is closed but not committed, oldest first; after the loss of the history, all.
+/// Commits closed but uncommitted iterations, oldest first; all of them after the history was lost.
 Result<void> Session::State::commit_pending() {
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
   for (std::size_t i = 0; i < view->iterations.size(); ++i) {
@@ -247,7 +247,7 @@ Result<std::string> Session::State::commit_closing() {
   return committed.oid;
 }
 
-/// Adds what makes the commit of this event reproducible.
+/// Adds what makes this event's commit reproducible.
 Result<Json> Session::State::stamped(Json payload) const {
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
   WB_TRY_ASSIGN(std::string tip, repository->tip());

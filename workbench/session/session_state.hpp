@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Session::State: what a session holds, and how its commits are made and made up for. Private to
+// Session::State: the parts of a session, and how commits are made or made up for. Private to
 // session.cpp and session_state.cpp.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace wb::session {
 struct Session::State {
   State(FileSystem& file_system, const fs::path& path)
       : folder(file_system, path), storage(std::make_unique<FolderStorage>(file_system, path)) {}
-  /// Of a reader, which may read an archive.
+  /// For a reader, which may read an archive.
   State(FileSystem& file_system, std::unique_ptr<SessionStorage> where)
       : folder(file_system, where->path()), storage(std::move(where)) {}
 
@@ -27,20 +27,20 @@ struct Session::State {
   const Clock* clock = nullptr;          // null for a reader
   std::optional<EventLog> log;           // always there once a Session exists
   std::optional<Repository> repository;  // none for a reader
-  std::string tree_prefix;               // "sessions/s-0001/" on a branch of the user's, else ""
-  bool history_lost = false;             // the repository was made anew from an older log
-  // As deep as was asked for so far: a full view serves for a brief one, and a night's session is
-  // not held twice.
-  mutable Folder folded{FoldDepth::brief};
+  std::string tree_prefix;               // "sessions/s-0001/" on a user's branch, else ""
+  bool history_lost = false;             // the repository was recreated from an older log
+  // Folded as deep as was requested so far: a full view also serves brief requests, so that a long
+  // session is not held twice.
+  mutable LogFold folded{FoldDepth::brief};
 
   Result<const SessionView*> current(FoldDepth wanted) const;
   [[nodiscard]] Result<void> require_owner(std::string_view what) const;
   Result<void> note_recovery(std::uint64_t cut_bytes, const Json& saved_as, std::string reason);
   Result<void> record_recoveries();
-  /// For a session to be made: opens the user's branch that `identity` names, if it does, says
-  /// there where on it the session begins, and asks whether its first commit could be made. Errors:
-  /// as of Repository::open_branch and try_commit; invalid (no name for a folder, or the branch has
-  /// a session of that name), usage (a file is in its folder's place).
+  /// For a new session: opens the user's branch if `identity` names one, records in `identity` the
+  /// commit that the session begins at, and checks that its first commit can be made. Errors: as of
+  /// Repository::open_branch and try_commit; invalid (no usable folder name, or the branch has a
+  /// session of that name), usage (a file in its folder's place).
   Result<void> begin_on_branch(Json& identity);
   Result<void> open_branch(const Json& opened);
   Result<void> open_repository();

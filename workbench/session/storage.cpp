@@ -69,7 +69,7 @@ Result<std::string> SessionStorage::read_blob(std::string_view sha256) const {
   const std::string name = "blobs/" + std::string(sha256);
   WB_TRY_ASSIGN(std::string bytes, read(name));
   if (sha256_hex(bytes) == sha256) return bytes;
-  // Sessions that are kept may have their blobs packed, under the name of what lies within.
+  // Recorded sessions may have packed blobs, under the hash of the unpacked content.
   if (bytes.starts_with("\x1f\x8b")) {
     WB_TRY_ASSIGN(std::string unpacked,
                   unpack_gzip(bytes, m_path / name, k_max_session_file_bytes));

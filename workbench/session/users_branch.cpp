@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A branch of the user's repository: found and looked at with care, never mended.
+// A branch of the user's repository: found and read with care, never repaired.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,9 +10,9 @@
 namespace wb::session {
 namespace {
 
-constexpr std::size_t k_name_bytes_max = 250;  // of 255 that a file name has, less ".lock"
+constexpr std::size_t k_name_bytes_max = 250;  // of the 255 of a file name, minus ".lock"
 
-/// Whether HEAD of this work tree names the ref; an unborn branch counts.
+/// True when HEAD of this work tree names the ref, even an unborn branch.
 bool head_names(git_repository* repository, const std::string& ref) {
   GitReference head;
   if (git_repository_is_bare(repository) != 0) return false;
@@ -21,8 +21,8 @@ bool head_names(git_repository* repository, const std::string& ref) {
   return target != nullptr && ref == target;
 }
 
-/// What extensions.worktreeConfig moves out of the repository's own configuration: libgit2 does not
-/// look there, and would take a bare repository for one with a work tree.
+/// Reads core.bare from the place that extensions.worktreeConfig moves it to. libgit2 does not look
+/// there and would take a bare repository for one with a work tree.
 bool is_bare_by_worktree_config(const fs::path& git_folder) {
   GitConfig config;
   int is_bare = 0;
@@ -52,7 +52,7 @@ Result<void> check_name(const std::string& branch, const std::string& ref) {
   return {};
 }
 
-/// The work tree above a folder that holds no repository itself; empty where there is none.
+/// The work tree above a folder that is no repository itself; empty without one.
 std::string repository_above(const fs::path& path) {
   git_buf found{};
   std::string above;
@@ -73,8 +73,8 @@ Result<void> Repository::State::refuse_checked_out() const {
                  "it is checked out in " + where + ", whose files would fall behind",
                  "check out another branch there, or name a branch of the session's own"};
   };
-  // `repo()` may itself be a linked work tree: all of them hang on the common folder. Nothing but
-  // their HEAD is read, so it does not matter whose they are.
+  // `repo()` may itself be a linked work tree; all are registered in the common folder. Only their
+  // HEADs are read, so their owner does not matter.
   const WithoutOwnerCheck every;
   GitRepository main;
   const std::string common = git_folder.string();
@@ -90,7 +90,7 @@ Result<void> Repository::State::refuse_checked_out() const {
   for (std::size_t i = 0; i < names.count && found.empty(); ++i) {
     GitWorktree tree;
     GitRepository opened;
-    // One whose folder is gone cannot fall behind.
+    // A work tree whose folder is gone cannot fall behind.
     if (git_call(tree, git_worktree_lookup, repo(), names.strings[i]) != 0) continue;
     if (git_call(opened, git_repository_open_from_worktree, tree.get()) != 0) continue;
     if (head_names(opened.get(), ref())) found = printable(names.strings[i]);
@@ -154,7 +154,7 @@ Result<Repository> Repository::open_branch(const fs::path& path, const std::stri
 Result<void> Repository::try_commit(const std::string& parent,
                                     const std::map<std::string, std::string>& files) const {
   const State& state = *m_state;
-  // Where the branch's file would come to lie: its folders may not be there yet.
+  // The folder of the branch's file, which may not exist yet.
   fs::path folder = (state.git_folder / state.ref()).parent_path();
   std::error_code ignored;
   while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SessionView: the state of a session folded from its log. The report, status, resume and the
-// engine read this and nothing else; a Fact keeps the event id that its figures come from.
+// SessionView: the state of a session, folded from its log. Report, status, resume and the engine
+// read only this; a Fact keeps the id of the event that its figures come from.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace wb::session {
 
-/// A payload and the event it stands in. Fields: docs/contracts/session_format.md.
+/// A payload and the seq of its event. Fields: docs/contracts/session_format.md.
 struct Fact {
   std::int64_t seq = 0;
   std::string t;
   Json payload;
 };
 
-/// A verdict. Its `runs` (seeds, blocks, the worst element of each) are a fifth of a long log,
-/// would take six times their text when parsed, and only reports read them: so they stay text.
-struct VerdictFact : Fact {  ///< its payload is all but `runs`
+/// A verdict. Its `runs` (seeds, blocks, the worst element of each) are a fifth of a long log and
+/// would take six times their text when parsed; only reports read them, so they stay text.
+struct VerdictFact : Fact {  ///< the payload lacks `runs`
   explicit VerdictFact(Fact whole);
-  [[nodiscard]] Json runs() const;   ///< null where the event has none
+  [[nodiscard]] Json runs() const;   ///< null if the event has none
   [[nodiscard]] Fact whole() const;  ///< as it stands in the log
 
  private:
@@ -60,38 +60,36 @@ struct SessionView {
   Fact opened;
   std::optional<Fact> environment, playbook, roadmap, causes, closed;  ///< the latest of each
   std::vector<Fact> noise_floors, decisions, recoveries, resumes;
-  std::vector<Fact> notes;                ///< those that name no iteration
+  std::vector<Fact> notes;                ///< notes that name no iteration
   std::vector<IterationView> iterations;  ///< in order of opening
-  IterationView outside;                  ///< number -1: what check, measure and compare left when
-                                          ///< called outside an iteration (`iteration` is null)
-  std::vector<VerbRecord> verbs;          ///< n = 1, 2, …: what a replay may be answered from
-  Ledger ledger;                          ///< of the whole session
+  /// Number -1: what check, measure and compare logged outside an iteration (`iteration` is null).
+  IterationView outside;
+  std::vector<VerbRecord> verbs;  ///< n = 1, 2, …; replay answers from these
+  Ledger ledger;                  ///< of the whole session
   /// Variant label; empty before the baseline closed. A change takes effect when its iteration
-  /// closes, and never when that is abandoned.
+  /// closes, and never if that is abandoned.
   std::string incumbent;
   SessionStatus status = SessionStatus::open;
-  /// A time in which no process worked on the session: after a pause, or before it was resumed.
-  struct Away {
+  /// A time without any process working on the session: during a pause, or before a resume.
+  struct IdlePeriod {
     std::string from_t, to_t;
   };
-  std::vector<Away> away;
+  std::vector<IdlePeriod> away;
   std::int64_t events = 0;
   std::int64_t not_understood = 0;  ///< events of an unknown type or a higher version
   std::string log_head, first_t, last_t;
-  /// The open iteration, if one was opened and not closed.
+  /// The iteration that was opened and not closed, if any.
   [[nodiscard]] const IterationView* in_flight() const;
   [[nodiscard]] const IterationView* find(std::int64_t number) const;
-  /// The record of call n, or the first call that came with a request id; nullptr when there is
-  /// none.
+  /// The record of call n, or of the first call with a request id; nullptr when there is none.
   [[nodiscard]] const VerbRecord* find_verb(std::int64_t n) const;
   [[nodiscard]] const VerbRecord* find_request(std::string_view request_id) const;
 };
 
-/// brief: at least what status and the budget gate need (payloads of verdicts, comparisons,
-/// findings and verb answers may stay unparsed, their lists empty); full: everything but turns.
+/// brief: enough for status and the budget gate (payloads of verdicts, comparisons, findings and
+/// verb answers may stay unparsed, their lists empty). full: everything but turns.
 enum class FoldDepth { brief, full };
-/// Errors: damaged (a payload is not JSON, lacks what the fold needs or contradicts earlier
-/// events).
+/// Errors: damaged (a payload is not JSON, lacks a needed field or contradicts earlier events).
 Result<SessionView> fold(const EventLog& log, FoldDepth depth);
 
 }  // namespace wb::session

@@ -177,7 +177,7 @@ std::int64_t longest_context(const Json& metrics) {
   return longest;
 }
 
-/// The sentence of "without_model" stands in the page's end; here the short of it.
+/// A short form; the page's end has the full sentence of "without_model".
 std::string why_without_sizes(const Json& operation) {
   const OpRule rule = rule_of(operation["name"].get<std::string>()).value_or(OpRule{});
   if (rule.backward) return "it is backward attention, and its sizes are not recorded";
@@ -202,7 +202,7 @@ ReplayOrWhy replay_problem(const Json& operation) {
   sizes.H_KV = integer_member(params, "H_KV");
   sizes.d_qk = integer_member(params, "d_h_qk");
   sizes.d_v = integer_member(params, "d_h_v");
-  // Null is what stands for a dropout that is no share.
+  // A dropout that is not a share becomes null.
   sizes.dropout = params.value("dropout", Json(0)).is_number()
                       ? real_member(params, "dropout")
                       : std::numeric_limits<double>::quiet_NaN();
@@ -272,7 +272,7 @@ std::vector<PagedRule> kernel_rules(const Json& metrics) {
   const auto paged = share(metrics, "avg_paged_attention_percent");
   const auto cache = share(metrics, "avg_reshape_cache_percent");
   const auto unknown = share(metrics, "avg_unknown_role_percent");
-  // Kernels of no known role may be what is asked for: then only its own share decides.
+  // Kernels without a known role may have the role in question: then only the known share decides.
   const bool all_known = !unknown || !(*unknown > 0);
   const auto any = least_efficiency(metrics, "");
   const bool prefill = profile_type(metrics) == "prefill_heavy";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What to do about the attention of a profile: from metrics to recommendations, each with the
-// figures it rests on and advice of both kinds, and the tables for paged attention with what holds
-// here. Called by the findings page.
+// Advice on the attention of a profile: recommendations from metrics, each with its figures, an
+// algorithmic and a kernel change; and tables for paged attention with what applies to the profile.
+// Used by the findings page.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@ struct Advice {
   std::string evidence;     ///< figures of this profile
   std::string algorithmic;  ///< change what is computed, or how often
   std::string kernel;       ///< make the same computation faster
-  std::string expected;     ///< effect, and how sure it is
-  double time_ms = 0;       ///< what it is about; the order of the list
+  std::string expected;     ///< effect, and how certain it is
+  double time_ms = 0;       ///< the affected time, by which the list is ordered
 };
 
-/// The most GPU time first.
+/// Ordered by GPU time, largest first.
 std::vector<Advice> advice_for(const Json& metrics);
 
-/// One row of a table of paged attention: what to look at, what to do, and whether it holds here.
+/// One row of a table on paged attention: what to look at, what to do, and whether it applies.
 struct PagedRule {
   std::string subject, when, action;
   std::string here;  ///< "yes: …", "no: …" or "not known: …" with this profile's figures
@@ -32,8 +32,7 @@ std::vector<PagedRule> algorithmic_rules(const Json& metrics);
 std::vector<PagedRule> kernel_rules(const Json& metrics);
 std::vector<PagedRule> configuration_rules(const Json& metrics);
 
-/// The call as a problem of the workbench, whose text fits `sdpa-wb measure --problem`, or why it
-/// is none.
+/// The call as a problem text for `sdpa-wb measure --problem`, or why it cannot be one.
 struct ReplayOrWhy {
   std::string problem, why;
 };

@@ -20,7 +20,7 @@ Result<Json> read_json(const FileSystem& file_system, const fs::path& path) {
   return Error{ErrorCode::invalid, "read", path.string(), "it is no JSON object", {}};
 }
 
-/// Nothing when the folder has no such operations.
+/// Nothing if the folder has no such operations.
 Result<std::optional<CategoryData>> read_category(const FileSystem& file_system,
                                                   const fs::path& root,
                                                   const CategoryFiles& category) {
@@ -67,7 +67,7 @@ class Analysis {
     const CategoryFiles files = category_files(backward);
     auto done = analyze_safely(files);
     if (done) return {};
-    // Nothing of an earlier run may stand where this one failed.
+    // Remove the results of an earlier run if this one failed.
     WB_TRY(write(
         files.metrics(),
         error_metrics(files, done.error()).dump(2, ' ', false, Json::error_handler_t::replace) +
@@ -76,7 +76,7 @@ class Analysis {
     return done.error();
   }
 
-  /// A value of another type than is asked for, in tables that others wrote, is an error as well.
+  /// In tables of other tools, a value of an unexpected type is an error as well.
   Result<void> analyze_safely(const CategoryFiles& files) {
     try {
       return analyze_category(files);
@@ -106,7 +106,7 @@ class Analysis {
     return {};
   }
 
-  /// A preparation that failed leaves no tables: that is not "no attention".
+  /// A failed preparation leaves no tables, which does not mean "no attention".
   Result<Json> good_manifest() {
     const auto manifest = read_json(m_files, m_root / k_manifest_file);
     if (!manifest) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `trace analyze`: reads the folder that `trace prepare` (or TraceLens) made and writes metrics and
-// findings. The rules of failure are here: without attention a fixed note; after a failure
-// "Status: ERROR" and nothing that could be taken for a finding.
+// `trace analyze`: reads the folder made by `trace prepare` (or TraceLens) and writes metrics and
+// findings. Also handles failures: without attention it writes a fixed note; after a failure
+// "Status: ERROR" and nothing that could be mistaken for a finding.
 #pragma once
 
 #include <string>
@@ -18,17 +18,16 @@ inline constexpr std::string_view k_nothing_found = "No SDPA operations found in
 struct AnalyzeResult {
   struct Category {
     std::string name;
-    /// OK; "none" where there is no such operation; "unseen" where nothing could be looked at.
+    /// OK; "none" without such an operation; "unseen" when nothing could be inspected.
     std::string status;
     Json metrics;  ///< null when none
     std::string findings;
   };
-  std::vector<Category> categories;  ///< forward; backward where the folder has it
+  std::vector<Category> categories;  ///< forward; backward if the folder has it
   std::vector<fs::path> files;       ///< written
 };
 
-/// Writes category_data/<c>_metrics.json and category_findings/<c>_findings.md.
-/// Errors: what failed (after it was written into both files): damaged (the folder's preparation
+/// Errors: what failed, after it was written into both files: damaged (the folder's preparation
 /// failed), parse, invalid, io …
 Result<AnalyzeResult> analyze(FileSystem& file_system, const fs::path& output_dir);
 
@@ -36,13 +35,13 @@ Result<AnalyzeResult> analyze(FileSystem& file_system, const fs::path& output_di
 std::string findings_page(const Json& metrics, const Json& tree, const CategoryFiles& category);
 /// The page after a failure: title, status, what failed.
 std::string error_page(const CategoryFiles& category, const Error& error);
-/// The page where there is nothing to analyze: nothing could be looked at, kernels are named like
-/// attention but their operators are not known, or none was found; and what was left out.
-/// `manifest` may be null.
+/// The page when there is nothing to analyze: nothing could be inspected, kernels are named like
+/// attention but their operators are unknown, or none was found; and what was left out. `manifest`
+/// may be null.
 std::string nothing_page(const CategoryFiles& category, const Json& manifest);
 
-/// Vendors' words for common things become the common ones, except between backticks, where names
-/// are quoted as they are: "CUDA kernels" -> "GPU kernels", "cuDNN" -> "DNN primitives".
+/// Replaces vendors' words by common ones, except between backticks, which quote names: "CUDA
+/// kernels" -> "GPU kernels", "cuDNN" -> "DNN primitives".
 std::string vendor_neutral(std::string_view markdown);
 
 }  // namespace wb::trace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From the recorded arguments of one operator to the sizes of its attention, by the places that its
-// rule names. Where lengths stand in tensors, whose values no profile holds, the reason says so.
+// Derives the sizes of an attention call from the recorded arguments of one operator, at the
+// positions that its rule names. If lengths are in tensors, whose values no profile holds, the
+// reason says so.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,18 +15,18 @@
 namespace wb::trace {
 namespace {
 
-/// Sizes beyond this are no tensor's: figures made from them would be nonsense.
+/// Larger sizes cannot belong to a tensor; figures from them would be nonsense.
 constexpr std::int64_t k_max_size = std::int64_t{1} << 40;
 
-/// Tokens, heads, depth: of one sequence, or of several one after the other.
+/// Sizes from (tokens, heads, depth), for one sequence or several concatenated ones.
 std::optional<AttentionSizes> in_a_row(const Shape& q, const Shape& k, const Shape& v) {
   if (q.size() != 3 || k.size() != 3 || v.size() != 3) return std::nullopt;
   if (q[2] != k[2] || k[0] != v[0] || k[1] != v[1]) return std::nullopt;
   return AttentionSizes{1, q[0], q[1], k[0], k[1], q[2], v[2], {}, 0, {}};
 }
 
-/// Sequences one after the other, whose starts lie in a tensor. One of them, or all of the length
-/// of the longest, are known; else only how many there are.
+/// Sizes of concatenated sequences whose starts are in a tensor. They are known for one sequence,
+/// or if all have the maximum length; else only the number of sequences is known.
 SizesOrWhy packed_sizes(const OpRule& rule, const RecordedArgs& args, AttentionSizes sizes) {
   const auto starts = args.tensor(rule.starts);
   if (!starts || starts->size() != 1 || starts->front() < 2) {
@@ -53,7 +54,7 @@ SizesOrWhy packed_sizes(const OpRule& rule, const RecordedArgs& args, AttentionS
                       count, sizes.N_Q, sizes.N_KV)};
 }
 
-/// 0 or NHD: tokens before heads; 1 or HND: heads before tokens.
+/// Whether heads come before tokens: 0 or NHD is tokens first, 1 or HND is heads first.
 std::optional<bool> heads_first(const OpRule& rule, const RecordedArgs& args) {
   const std::string word = args.word(rule.layout);
   if (word == "0" || word == "NHD") return false;
@@ -107,7 +108,7 @@ SizesOrWhy shaped(const OpRule& rule, const RecordedArgs& args, const Shape& q, 
   return fitting(bhnd ? dense(q, k, v, 0, 1, 2) : dense(q, k, v, 0, 2, 1));
 }
 
-/// Whether it is causal, and from which corner; nothing where that is not recorded.
+/// Reads whether the call is causal, and from which corner; nothing if that is not recorded.
 void read_causal(const OpRule& rule, const RecordedArgs& args, AttentionSizes& sizes) {
   const std::string word = args.word(rule.causal);
   if (rule.bottom_right) sizes.bottom_right = true;
@@ -127,7 +128,7 @@ void read_causal(const OpRule& rule, const RecordedArgs& args, AttentionSizes& s
   }
 }
 
-/// Bytes by each tensor's own dtype, where q is quantized and the rest is not.
+/// Counts bytes by each tensor's own dtype, if q is quantized and the others are not.
 void read_mixed(const OpRule& rule, const RecordedArgs& args, int q, AttentionSizes& sizes) {
   if (rule.output < 0) return;
   double bytes = 0;
@@ -267,7 +268,7 @@ SizesOrWhy sizes_of_arguments(const OpRule& rule, const RecordedArgs& args) {
   }
   const auto window = args.integer(rule.window);
   sizes.windowed = window && *window >= 0;
-  if (rule.sizes == Sizes::one_query) sizes.causal = false;  // one query sees all keys
+  if (rule.sizes == Sizes::one_query) sizes.causal = false;  // one query attends to all keys
   read_mixed(rule, args, first, sizes);
   if (rule.sizes == Sizes::numbered) read_numbers(rule, args, sizes);
   read_dropout(rule, args, sizes);

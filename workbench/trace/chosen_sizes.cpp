@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention in which a list tells each query its keys. All of the list counts, as in FlashMLA's own
-// figures: an entry that names no key is computed like the others.
+// Attention in which a list selects the keys of each query. All list entries count, as in
+// FlashMLA's own figures: an entry without a key is computed like the others.
 #include <fmt/format.h>
 
 #include <optional>
@@ -11,8 +11,8 @@
 namespace wb::trace {
 namespace {
 
-/// The bytes of one key. In pages (blocks, tokens, heads, …) the last size may have more than the
-/// elements: fp8 keys have their scales beside them.
+/// The bytes of one key. In pages (blocks, tokens, heads, …) the last size may exceed the number of
+/// elements, because fp8 keys store their scales beside them.
 std::optional<double> bytes_of_key(const Shape& keys, bool in_pages, const std::string& type) {
   const auto size = dtype_bytes(dtype_word(type));
   if (!size || keys.size() != (in_pages ? 4U : 3U)) return std::nullopt;
@@ -58,7 +58,7 @@ SizesOrWhy chosen_sizes(const OpRule& rule, const RecordedArgs& args) {
   sizes.causal = false;
   sizes.chosen = true;
   sizes.dtype = dtype_word(args.type(rule.q));
-  // Queries of one sequence may have the same list, so that no more than one list must move.
+  // Queries of one sequence may share a list, so at least one list must move.
   const auto key = bytes_of_key(*k, batched, args.type(keys));
   const auto element = dtype_bytes(sizes.dtype);
   sizes.bytes_known = key && element;

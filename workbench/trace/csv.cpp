@@ -33,7 +33,7 @@ Result<CsvTable> parse_csv(std::string_view text, std::string_view what) {
   std::vector<std::string> row;
   std::string cell;
   std::size_t line = 1, row_line = 1;
-  bool quoted = false, begun = false;  // begun: the row has something
+  bool quoted = false, begun = false;  // begun: the row is not empty
   const auto end_row = [&]() -> Result<void> {
     row.push_back(std::move(cell));
     cell.clear();
@@ -98,7 +98,7 @@ std::string python_number(double value) {
 std::optional<double> cell_number(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
-  // As pandas may write it: np.float64(1.5).
+  // pandas may write np.float64(1.5).
   if (text.starts_with("np.") && text.ends_with(')') && text.find('(') != std::string_view::npos) {
     text = text.substr(text.find('(') + 1);
     text.remove_suffix(1);

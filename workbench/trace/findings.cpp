@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The findings page. Every figure in it stands in the metrics; what is not known is said.
+// The findings page. The metrics hold every figure on it; unknown values are named.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -19,15 +19,15 @@ Json member(const Json& object, const char* key) {
   return object.is_object() ? object.value(key, Json()) : Json();
 }
 
-/// The tables hold a kernel's deviation by n, as TraceLens writes it, and a call's by n - 1: the
-/// page shows both by n - 1. Of one sample there is none.
+/// Converts a kernel's standard deviation to n - 1. TraceLens writes kernels' by n and calls' by n
+/// - 1; the page shows both by n - 1. One sample has none.
 Json sample_deviation(const Json& kernel) {
   const auto n = static_cast<double>(integer_member(kernel, "count"));
   if (!has_number(kernel, "std_dev_duration_us") || n < 2) return nullptr;
   return real_member(kernel, "std_dev_duration_us") * std::sqrt(n / (n - 1));
 }
 
-/// A role's share where kernels of no known role ran as well: at least its own.
+/// The text for a role's share: a lower bound if kernels without a known role ran as well.
 std::string role_share(double value, double unknown, bool is_role) {
   if (!is_role || !(unknown > 0)) return fmt::format("{:.2f}", value);
   if (!(value > 0)) return fmt::format("not known (at most {:.2f})", unknown);
@@ -133,7 +133,7 @@ std::string workload_section(const Json& metrics) {
     const auto size = [](const Json& value) {
       return value.is_number() && value.get<double>() > 0 ? value.dump() : std::string("not known");
     };
-    // No tokens at all are those of a step that is not recorded.
+    // Zero tokens mean that the step was not recorded.
     const bool known = p["workload_type"] != Json("unknown");
     const auto tokens = [&](const char* key) {
       if (!operation["classification"]["is_paged_attention"].get<bool>()) return std::string("-");

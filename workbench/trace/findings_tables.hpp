@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to trace: the sections of the findings page that are tables alone.
+// Private to trace: the sections of the findings page that are only tables.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@ namespace wb::trace {
 
 /// The profiler's times of one call of every operation, on the GPU and on the host.
 std::string call_section(const Json& metrics);
-/// Every kernel of every operation; of paged attention also their shares as a whole, with flags.
+/// Every kernel of every operation; for paged attention also the kernels' shares of the whole, with
+/// flags.
 std::string kernel_section(const Json& metrics);
 /// Sizes, heads and tokens of every operation.
 std::string workload_section(const Json& metrics);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of a profile could not be looked at or used, in sentences.
+// The parts of a profile that could not be analyzed or used, in sentences.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,25 +10,25 @@
 namespace wb::trace {
 namespace {
 
-/// All of them with their time and share, the longest by name and by the operator that has them.
+/// The kernels that belong to no call, with time and share; the longest with its name and operator.
 std::string nobodys_sentence(const SdpaCalls& calls) {
   constexpr std::size_t k_most_named = 4, k_name_bytes = 100;
   std::string text = fmt::format(
       "{} {} named like attention ({:.3f} ms, {:.1f} % of the kernels' time) {} to no known call: ",
-      calls.nobodys_kernels, calls.nobodys_kernels == 1 ? "kernel" : "kernels",
-      calls.nobodys_us / k_us_per_ms, calls.nobodys_percent,
-      calls.nobodys_kernels == 1 ? "belongs" : "belong");
-  for (std::size_t i = 0; i < std::min(calls.nobodys.size(), k_most_named); ++i) {
-    const SdpaCalls::Nobodys& one = calls.nobodys[i];
+      calls.unclaimed_kernels, calls.unclaimed_kernels == 1 ? "kernel" : "kernels",
+      calls.unclaimed_us / k_us_per_ms, calls.unclaimed_percent,
+      calls.unclaimed_kernels == 1 ? "belongs" : "belong");
+  for (std::size_t i = 0; i < std::min(calls.unclaimed.size(), k_most_named); ++i) {
+    const SdpaCalls::Unclaimed& one = calls.unclaimed[i];
     text += fmt::format(
         "{}{} ({} {}, {:.3f} ms{})", i > 0 ? "; " : "", printable(one.name, k_name_bytes),
         one.count, one.count == 1 ? "time" : "times", one.us / k_us_per_ms,
         one.launched_by.empty() ? std::string()
                                 : ", launched by " + printable(one.launched_by, k_name_bytes));
   }
-  const bool more = calls.nobodys.size() > k_most_named;
+  const bool more = calls.unclaimed.size() > k_most_named;
   return text +
-         (more ? fmt::format("; {} other names.", calls.nobodys.size() - k_most_named) : ".");
+         (more ? fmt::format("; {} other names.", calls.unclaimed.size() - k_most_named) : ".");
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ std::vector<std::string> gap_sentences(const Trace& trace, const SdpaCalls& call
   };
   say(calls.without_kernels, "attention calls have no GPU kernel in the profile and are left out.");
   say(calls.without_time, "attention calls have a kernel without a duration and are left out.");
-  if (calls.nobodys_kernels > 0) sentences.push_back(nobodys_sentence(calls));
+  if (calls.unclaimed_kernels > 0) sentences.push_back(nobodys_sentence(calls));
   say(gaps.ambiguous_links,
       "GPU events have an id that several operators claim; they belong to none of them.");
   say(gaps.unlinked_kernels, "GPU kernels belong to no operator of the profile.");

@@ -18,13 +18,13 @@ constexpr std::uint64_t repeated(unsigned char byte) {
   return 0x0101010101010101ull * byte;
 }
 
-/// High bit of each byte that is zero; bytes above a true hit may be false ones, so only "none" and
-/// the first one count.
+/// Sets the high bit of each zero byte. Bytes above a true hit may be false hits, so only "none"
+/// and the first hit are reliable.
 constexpr std::uint64_t zero_bytes(std::uint64_t word) {
   return (word - repeated(1)) & ~word & repeated(0x80);
 }
 
-/// Whether eight bytes hold a quote, a backslash, a control character or a byte of no ASCII.
+/// Whether eight bytes are free of quotes, backslashes, control characters and non-ASCII bytes.
 bool plain_word(const char* at) {
   std::uint64_t word = 0;
   std::memcpy(&word, at, sizeof word);
@@ -73,7 +73,8 @@ bool JsonScanner::fail(ErrorCode code, std::string cause, std::string next) {
   return false;
 }
 
-/// Moves what is held to the front and reads on. False at the end of the text, or on a fault.
+/// Moves the retained bytes to the front and reads more. False at the end of the text or after a
+/// fault.
 bool JsonScanner::refill() {
   if (m_fault) return false;
   const std::size_t from = m_hold == k_none ? m_pos : m_hold;
@@ -152,7 +153,7 @@ bool JsonScanner::enter(char c) {
   return fail(ErrorCode::limit, fmt::format("nested deeper than {}", k_max_depth));
 }
 
-/// At a backslash.
+/// Reads an escape; the position is at the backslash.
 bool JsonScanner::escape() {
   if (!has(2)) return fail(ErrorCode::parse, "the text ends inside a string");
   const char c = m_buffer[m_pos + 1];
@@ -173,7 +174,7 @@ bool JsonScanner::escape() {
   return true;
 }
 
-/// At a byte above 127: one character of UTF-8 by the table of RFC 3629.
+/// Reads one UTF-8 character by the table of RFC 3629; the position is at a byte above 127.
 bool JsonScanner::utf8_sequence() {
   const auto byte = [this](std::size_t i) {
     return static_cast<unsigned char>(m_buffer[m_pos + i]);
@@ -227,7 +228,7 @@ bool JsonScanner::string(Slice& out) {
   return true;
 }
 
-/// A number or a word; short, so that it can be looked at whole.
+/// Skips a number or a word, which is short enough to be held completely.
 bool JsonScanner::skip_scalar() {
   constexpr std::size_t k_max_scalar_bytes = 512;
   std::size_t length = 0;
@@ -272,7 +273,7 @@ bool JsonScanner::value(Slice& out) {
     good = skip_scalar();
   }
   if (m_hold == k_none && before != static_cast<std::size_t>(m_before)) {
-    out = {};  // passed over without being kept
+    out = {};  // skipped without being stored
   } else {
     out = {begin, m_pos - held_from()};
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A pull scanner over streamed JSON: the caller asks for what should come next. It holds no more
-// than the value being looked at, copies nothing and checks all it passes over: grammar, depth and
-// UTF-8. Python's NaN, Infinity and -Infinity count as numbers, since profilers write them.
+// A pull scanner over streamed JSON: the caller states what should come next. It holds only the
+// current value, copies nothing and checks everything that it skips: grammar, depth and UTF-8.
+// Python's NaN, Infinity and -Infinity count as numbers, since profilers write them.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 
 namespace wb::trace {
 
-/// A part of the text since the last hold(): offsets survive when the buffer moves.
+/// A part of the text since the last hold(), as offsets, which stay valid when the buffer moves.
 struct Slice {
   std::size_t begin = 0, end = 0;
   [[nodiscard]] bool empty() const { return begin == end; }
 };
 
-/// After a fault every call is false (or 0) and `fault()` says what and where.
+/// After a fault every call returns false (or 0), and `fault()` says what and where.
 class JsonScanner {
  public:
   static constexpr int k_max_depth = 512;
@@ -29,29 +29,29 @@ class JsonScanner {
 
   JsonScanner(ByteSource& source, std::string what);
 
-  /// The next byte that is not blank, without taking it; 0 at the end.
+  /// The next non-blank byte without consuming it; 0 at the end.
   char peek();
-  /// Takes `c` when it comes next; no fault when it does not.
+  /// Consumes `c` if it comes next; otherwise no fault.
   bool take(char c) {
     if (peek() != c) return false;
     ++m_pos;
     return true;
   }
   bool expect(char c);
-  /// A string; the slice lies between its quotes, escapes as they are.
+  /// A string; the slice is the text between its quotes, with escapes.
   bool string(Slice& out);
-  /// Any value, checked and passed over; the slice is its text.
+  /// Checks and skips any value; the slice is its text.
   bool value(Slice& out);
   bool skip() {
     Slice ignored;
     return value(ignored);
   }
-  /// What stands next, at most so many bytes, without taking it.
+  /// The next bytes, at most `bytes`, without consuming them.
   std::string_view lookahead(std::size_t bytes);
-  /// True when nothing but blanks is left.
+  /// True when only blanks are left.
   bool at_end();
-  /// Walks the members of an object: `next` is called at each value with the key as it is written
-  /// (good until the value is begun) and must take the value.
+  /// Iterates over the members of an object: `next` is called at each value with the raw key (valid
+  /// until the value is begun) and must consume the value.
   template <typename Next>
   bool object(Next next) {
     if (!enter('{')) return false;
@@ -79,7 +79,7 @@ class JsonScanner {
     return expect(']') && leave();
   }
 
-  /// From here on the text is kept, until release(): slices are read with text().
+  /// Keeps the text from here on until release(), so that slices can be read with text().
   void hold() { m_hold = m_pos; }
   void release() { m_hold = k_none; }
   [[nodiscard]] std::string_view text(Slice slice) const {
@@ -94,7 +94,7 @@ class JsonScanner {
   static constexpr std::size_t k_none = static_cast<std::size_t>(-1);
   bool refill();
   bool enter(char c);
-  /// After a member or an element: whether a comma says that another one follows.
+  /// After a member or element: true when a comma announces another one.
   bool next_item(char close);
   bool leave() {
     --m_depth;
@@ -116,7 +116,7 @@ class JsonScanner {
   std::optional<Error> m_fault;
 };
 
-/// The text of a JSON string's inside, escapes resolved; lone surrogates become U+FFFD.
+/// The content of a JSON string with escapes resolved; lone surrogates become U+FFFD.
 std::string unescaped(std::string_view raw);
 
 }  // namespace wb::trace

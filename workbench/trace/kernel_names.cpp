@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// GPU kernels that are attention by their name, and what such a kernel is for.
+// Recognizes GPU kernels of attention by name, and the role of each.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -19,7 +19,7 @@ bool holds_any(std::string_view text, const std::array<std::string_view, n>& par
   });
 }
 
-/// `part` where no letter stands before it: "pa_fwd" is not in "spa_fwd".
+/// Whether `text` has `part` without a letter before it: "pa_fwd" is not in "spa_fwd".
 bool begins_word(std::string_view text, std::string_view part) {
   for (std::size_t at = text.find(part); at != std::string_view::npos;
        at = text.find(part, at + 1)) {
@@ -28,7 +28,7 @@ bool begins_word(std::string_view text, std::string_view part) {
   return false;
 }
 
-/// What runs beside attention, or writes what it reads.
+/// Kernels that run beside attention or write its inputs.
 constexpr std::array<std::string_view, 12> k_beside{
     "and_cache", "appendpaged", "append_paged", "metadata", "rotary",  "_rope",
     "cache_mla", "layernorm",   "layer_norm",   "rms_norm", "rmsnorm", "all_reduce"};
@@ -75,7 +75,8 @@ bool is_attention_kernel(std::string_view name) {
       "_fwd_kernel",    "_bwd_kernel",   "_bwd_kernel_dk_dv",       "_bwd_kernel_dq",
       "_bwd_kv_kernel", "_bwd_q_kernel", "_bwd_preprocess_do_o_dot"};
   const std::string low = lower(name);
-  // Inductor names a fused kernel after all that was fused, views of attention's output among it.
+  // Inductor names a fused kernel after all fused operators, which may include views of attention's
+  // output.
   for (const std::string_view fused :
        {"triton_poi_", "triton_red_", "triton_per_", "triton_for_", "triton_spl_", "triton_mix_"}) {
     if (low.find(fused) != std::string::npos) return false;
@@ -95,7 +96,7 @@ std::string_view kernel_type(std::string_view name) {
   struct Mark {
     std::string_view part, type;
   };
-  // First match counts: a kernel over pages may have "fwd" in its name, too.
+  // The first match counts, because a kernel over pages may also have "fwd" in its name.
   constexpr std::array<Mark, 52> k_marks{{{"reshape_and_cache", "reshape_cache"},
                                           {"concat_and_cache", "reshape_cache"},
                                           {"AppendPagedKV", "reshape_cache"},
@@ -109,7 +110,7 @@ std::string_view kernel_type(std::string_view name) {
                                           {"paged_attention_v2_reduce", "reduce"},
                                           {"paged_attention_ll4mi_reduce", "reduce"},
                                           {"unified_attention", "unified_attention"},
-                                          // a role that the name tells
+                                          // the name gives the role
                                           {"ForGen", "paged_attention"},
                                           {"Generation", "paged_attention"},
                                           {"PersistentContext", "fwd_kernel"},
@@ -138,7 +139,8 @@ std::string_view kernel_type(std::string_view name) {
                                           {"pa_decode", "paged_attention"},
                                           {"pa_bf16", "paged_attention"},
                                           {"pa_fp16", "paged_attention"},
-                                          // one kernel for both: pages do not tell the role
+                                          // one kernel for prefill and decode, so the role is
+                                          // unknown
                                           {"PagedKv", "attention"},
                                           {"flash_fwd_splitkv", "attention"},
                                           {"FlashAttnFwd", "attention"},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Operators of attention libraries as a profile records them. Names and argument places are those
-// of the libraries' own schemas: flash-attn 2 and 3, vLLM's builds of both, SGLang's kernels,
-// xformers, SageAttention, FlashInfer, AITER, TransformerEngine; FlashMLA's in server_ops.cpp. A
-// family's operator that is in no table gets a row with its time and no work: a wrong place would
-// be a wrong figure.
+// Operators of attention libraries as a profile records them. Names and argument positions are
+// those of the libraries' own schemas: flash-attn 2 and 3, vLLM's builds of both, SGLang's kernels,
+// xformers, SageAttention, FlashInfer, AITER, TransformerEngine; FlashMLA's are in server_ops.cpp.
+// An operator of these families that is in no table gets a row with its time and no work, because a
+// wrong position would give a wrong figure.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -18,7 +18,7 @@ using enum Attention;
 using enum Sizes;
 using enum CausalWord;
 
-/// What the schema of FlashAttention 3 has in common wherever it is built in.
+/// The rule that all builds of FlashAttention 3 share.
 constexpr OpRule flash3(std::string_view name) {
   return {.name = name,
           .attention = flash,
@@ -32,7 +32,8 @@ constexpr OpRule flash3(std::string_view name) {
           .page_table = 14};
 }
 
-/// SageAttention: q and k are quantized, v may be stored transposed; `layout` follows the scales.
+/// The rule of SageAttention: q and k are quantized, v may be stored transposed; argument `layout`
+/// follows the scales.
 constexpr OpRule sage(std::string_view name, int layout) {
   return {.name = name,
           .attention = flash,
@@ -58,7 +59,7 @@ constexpr std::array k_rules{
     OpRule{.name = "_vllm_fa2_C::varlen_fwd", .sizes = packed, .dropout = 12, .causal = 15,
            .bottom_right = true, .window = 16, .starts = 4, .longest = 10, .used = 6,
            .page_table = 8},
-    // autograd functions of Python: they record the tensors alone
+    // autograd functions of Python record only tensors
     OpRule{.name = "FlashAttnFunc", .sizes = bnhd, .dispatches = true},
     OpRule{.name = "FlashAttnVarlenFunc", .sizes = packed, .dispatches = true, .starts = 3},
     // flash-attn 3
@@ -140,12 +141,12 @@ bool holds_any(std::string_view text, std::initializer_list<std::string_view> pa
   });
 }
 
-/// FlashInfer compiles a library for each kind of call and names it after its types, so that the
-/// words are in the namespace ("batch_prefill_with_kv_cache_dtype_q_bf16…::paged_run") or in the
-/// operator ("flashinfer::single_prefill_with_kv_cache_dtype_q_bf16…_run").
+/// FlashInfer compiles a library for each kind of call and names it after its types, so the words
+/// are in the namespace ("batch_prefill_with_kv_cache_dtype_q_bf16…::paged_run") or in the operator
+/// ("flashinfer::single_prefill_with_kv_cache_dtype_q_bf16…_run").
 std::optional<OpRule> flashinfer_rule(std::string_view name, std::string_view low) {
   const bool own = low.starts_with("flashinfer");
-  if (low.ends_with("plan")) return std::nullopt;  // before the call, on the host
+  if (low.ends_with("plan")) return std::nullopt;  // planning on the host, before the call
   if (!own && !holds_any(low, {"_with_kv_cache", "_with_paged_kv_cache", "batch_mla_attention",
                                "batch_attention_with"})) {
     return std::nullopt;
@@ -186,7 +187,8 @@ std::optional<OpRule> flashinfer_rule(std::string_view name, std::string_view lo
   return rule;
 }
 
-/// Functions of TransformerEngine's autograd: their order of sizes is a word among the arguments.
+/// The rule of TransformerEngine's autograd functions, whose order of sizes is a word among the
+/// arguments.
 std::optional<OpRule> autograd_rule(std::string_view name) {
   constexpr std::array<std::string_view, 8> k_functions{"FusedAttnFunc",
                                                         "FusedAttnFunc_qkvpacked",
@@ -213,7 +215,7 @@ std::optional<OpRule> autograd_rule(std::string_view name) {
                 .dispatches = true};
 }
 
-/// An operator of one of these libraries that calls itself attention.
+/// The rule of an operator of these libraries that has attention in its name.
 std::optional<OpRule> family_rule(std::string_view name, std::string_view low) {
   constexpr std::array<std::string_view, 21> k_families{
       "aiter::",      "xformers",  "mslk",     "sageattention",      "sageattn",
@@ -255,7 +257,8 @@ std::optional<OpRule> library_rule(std::string_view name) {
   const std::string low = lower(name);
   if (auto rule = server_rule(name, low)) return rule;
   if (auto rule = flashinfer_rule(name, low)) return rule;
-  if (low.find("unified_attention") != std::string::npos) return std::nullopt;  // a server's own
+  if (low.find("unified_attention") != std::string::npos)
+    return std::nullopt;  // a server's own operator
   if (low.starts_with("_rocm_c::paged") || low.starts_with("_c::paged")) return std::nullopt;
   return family_rule(name, low);
 }

@@ -8,7 +8,7 @@
 namespace wb::trace {
 namespace {
 
-/// Clock steps by which a child may stick out of its parent: profilers round both ends.
+/// How far a child may exceed its parent in time, because profilers round both ends.
 constexpr double k_rounding_us = 0.002;
 
 double end_of(const HostEvent& event) {
@@ -24,8 +24,8 @@ void order(std::vector<HostEvent>& host) {
   });
 }
 
-/// The innermost event around each in its thread. One that crosses the end of another is no child
-/// of it.
+/// Finds for each event the innermost enclosing event in its thread. An event that crosses the end
+/// of another is not its child.
 void find_parents(Trace& trace) {
   std::vector<std::uint32_t> open;
   for (std::uint32_t i = 0; i < trace.host.size(); ++i) {
@@ -42,14 +42,14 @@ void find_parents(Trace& trace) {
   }
 }
 
-/// The operator an event lies in, or itself.
+/// The operator that contains the event, or the event itself.
 std::uint32_t operator_of(const Trace& trace, std::uint32_t host) {
   while (host != k_none && trace.host[host].kind != HostKind::cpu_op)
     host = trace.host[host].parent;
   return host;
 }
 
-/// Who has which id. Several holders are no matter where all lie in one operator.
+/// Maps ids to events. Several events with one id are acceptable if all are in one operator.
 class Ids {
  public:
   void add(const Trace& trace, std::int64_t id, std::uint32_t host) {
@@ -69,13 +69,13 @@ class Ids {
   std::unordered_map<std::int64_t, bool> m_ambiguous;
 };
 
-/// The three ways to a GPU event's origin, best first: its correlation id at a launch, its external
-/// id at a launch without one, its external id at an operator.
+/// The three ways to a GPU event's origin, best first: by correlation id at a launch, by external
+/// id at a launch without a correlation id, by external id at an operator.
 struct Origins {
   Ids correlations, launches, operators;
 };
 
-/// Ids of threads whose rank is not told are looked up among those of all.
+/// The index of a thread's rank; ids of threads without a known rank are searched in all.
 std::size_t place_of(const Trace& trace, std::uint32_t thread) {
   const std::uint32_t rank = trace.rank_of_thread.empty() ? 0 : trace.rank_of_thread[thread];
   return rank == k_none ? trace.ranks.size() : rank;
@@ -88,7 +88,7 @@ void link_gpu(Trace& trace, const std::vector<Origins>& of_ranks) {
                                                         {&origins.launches, event.external_id},
                                                         {&origins.operators, event.external_id}};
     for (const auto& [ids, id] : ways) {
-      // 0 is what profilers write where there is no id.
+      // Profilers write 0 if there is no id.
       if (id < 0 || (id == 0 && ids != &origins.correlations)) continue;
       const std::uint32_t host = ids->find(id);
       if (host == k_none) continue;
@@ -99,7 +99,7 @@ void link_gpu(Trace& trace, const std::vector<Origins>& of_ranks) {
       }
       break;
     }
-    // A launch outside of any operator (of a graph, say) names nobody.
+    // A launch outside any operator (of a graph, for example) has no operator.
     if (operator_of(trace, event.host) == k_none && event.kind == GpuKind::kernel)
       trace.gaps.unlinked_kernels += 1;
   }
@@ -112,7 +112,7 @@ void link_trace(Trace& trace) {
   find_parents(trace);
   find_ranks(trace);
   std::vector<Origins> of_ranks(trace.ranks.size() + 1);
-  // Only ids that a GPU event asks for are worth remembering.
+  // Only ids that a GPU event refers to are stored.
   std::unordered_map<std::int64_t, bool> asked_correlation, asked_external;
   for (const GpuEvent& event : trace.gpu) {
     if (event.correlation >= 0) asked_correlation.emplace(event.correlation, true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to trace: cells and tables of the findings page, and how figures that may be unknown are
-// written. Names from a profile are quoted and cut, so that none can break a table.
+// Private to trace: cells and tables of the findings page, and the text of figures that may be
+// unknown. Names from a profile are quoted and cut, so that they cannot break a table.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,12 +12,12 @@
 
 namespace wb::trace::markdown {
 
-/// No bar of its own.
+/// Escapes bars.
 std::string cell(std::string text);
 std::string name_cell(const std::string& name, std::size_t max_bytes = 80);
 std::string row(const std::vector<std::string>& cells);
 std::string head(const std::vector<std::string>& cells);
-/// "not known" for what is no number (no string).
+/// "not known" when the value is no number (no string).
 std::string number(const Json& value, const char* form = "{:.2f}");
 std::string percent(const Json& value);
 std::string word(const Json& value);

@@ -11,8 +11,8 @@
 namespace wb::trace {
 namespace {
 
-/// The kernel of a paged operation that is its attention though its name does not say so: the
-/// longest, where none is named like attention. Its role is not known.
+/// The attention kernel of a paged operation if no kernel is named like attention: the longest one.
+/// Its role is unknown.
 std::size_t unnamed_attention(const Json& kernels) {
   std::size_t longest = kernels.size();
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -27,7 +27,7 @@ std::size_t unnamed_attention(const Json& kernels) {
   return longest;
 }
 
-/// Shares by total time, so that a kernel that runs twice a call counts twice.
+/// Shares of the total time, so that a kernel that runs twice per call counts twice.
 Json kernel_breakdown(const Json& kernels, bool cache) {
   const std::size_t unnamed = cache ? kernels.size() : unnamed_attention(kernels);
   double sum = 0;
@@ -36,7 +36,7 @@ Json kernel_breakdown(const Json& kernels, bool cache) {
     sum += real_member(kernel, "total_duration_us");
     all_known = all_known && has_number(kernel, "total_duration_us");
   }
-  if (!all_known) sum = 0;  // then no share is known
+  if (!all_known) sum = 0;  // no share is known in this case
   Json list = Json::array();
   const auto has = [&](std::string_view type) {
     return std::any_of(kernels.begin(), kernels.end(), [&](const Json& kernel) {
@@ -63,7 +63,7 @@ Json kernel_breakdown(const Json& kernels, bool cache) {
           {"kernels", std::move(list)}};
 }
 
-/// Tokens of context and of generation, under the names of either era.
+/// The tokens of context and of generation, under the old or the new names.
 std::pair<double, double> tokens_of(const Json& params) {
   const double ctx = params.contains("sum_ctx_tokens") ? real_member(params, "sum_ctx_tokens")
                                                        : real_member(params, "c_sq");
@@ -124,7 +124,7 @@ Json operation_json(const MetricsRow& row, const Peaks& peaks, double all_us, bo
                  {"classification", std::move(classification)}};
   const Json& profile = operation["classification"]["workload_profile"];
   const std::int64_t n_q = profile["n_q"].get<std::int64_t>();
-  // What is to be expected of pages depends on the workload.
+  // For paged attention the expected efficiency depends on the workload.
   const bool judged = attention != Attention::paged || profile["workload_type"] != Json("unknown");
   const bool banded = !backward && !cache && n_q > 0 && judged;
   if (banded) {
@@ -144,8 +144,8 @@ Json operation_json(const MetricsRow& row, const Peaks& peaks, double all_us, bo
   return operation;
 }
 
-/// Shares of the paged kernels in all time of paged attention and of what fills its cache, be that
-/// a part of the operator or one beside it.
+/// The shares of paged kernels in the time of paged attention and of filling its cache, inside the
+/// operator or beside it.
 Json breakdown_average(const Json& operations) {
   std::map<std::string, double> by_type;
   double sum = 0;
@@ -204,9 +204,9 @@ Json impact_estimates(const Json& operations, const CategoryFiles& category) {
   Json list = Json::array();
   for (const Json& operation : operations) {
     const Json& percent = operation["efficiency"]["efficiency_percent"];
-    // Above the peak nothing is to be had, and the figure is not to be trusted.
+    // A figure above the peak leaves nothing to gain and is not trustworthy.
     if (!percent.is_number() || percent.get<double>() >= k_above_peak_percent) continue;
-    if (!(percent.get<double>() > 0)) continue;  // then there is no rate
+    if (!(percent.get<double>() > 0)) continue;  // there is no rate in this case
     const double time = operation["time_ms"].get<double>();
     list.push_back({{"operation", operation["name"]},
                     {"category", category.name},

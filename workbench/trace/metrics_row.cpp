@@ -47,7 +47,7 @@ Result<double> must_be_number(const CsvTable& table, std::size_t row, std::strin
   return bad_cell(row, column, table.cell(row, column), "is no number from 0 on");
 }
 
-/// Nothing where the cell is empty, nan or inf (a rate over no time).
+/// The number in a cell; nothing if it is empty, nan or inf (a rate over no time).
 Result<std::optional<double>> may_be_number(const CsvTable& table, std::size_t row,
                                             std::string_view column) {
   const std::string& text = table.cell(row, column);
@@ -58,7 +58,7 @@ Result<std::optional<double>> may_be_number(const CsvTable& table, std::size_t r
   return bad_cell(row, column, text, "is no number from 0 on");
 }
 
-/// What the profiler says of one call; null where the table does not.
+/// The profiler's figures for one call; null if the table has none.
 Json per_call_of(const CsvTable& table, std::size_t row) {
   Json times = Json::object();
   for (const auto& [key, column] : {std::pair{"mean_us", "Kernel Time (µs)_mean"},
@@ -73,7 +73,7 @@ Json per_call_of(const CsvTable& table, std::size_t row) {
   return times;
 }
 
-/// The precision whose peak counts: the table's, else that of the first tensor.
+/// The precision whose peak applies: the table's, else that of the first tensor.
 std::string spec_of(const MetricsRow& row) {
   if (!row.compute_spec.empty()) return row.compute_spec;
   const bool typed = row.types.is_array() && !row.types.empty() && row.types[0].is_string();
@@ -199,14 +199,14 @@ Json efficiency_json(const MetricsRow& row, const Peaks& peaks) {
          {"warning", nullptr},
          {"is_anomaly", false},
          {"why_unknown", nullptr}};
-  // Of all calls' work over all their time: slow calls count by their length.
+  // The work of all calls over their total time, so that slow calls have more weight.
   if (row.gflop_each && row.time_us > 0) {
     const double calls = static_cast<double>(row.count);
     e["tflops_of_total_time"] =
         rounded(*row.gflop_each * calls / row.time_us * k_gflop_per_us_to_tera, 2);
   }
   if (memory) e["bandwidth_percent"] = rounded(100 * *row.tb_per_s / *peaks.tb_per_s, 2);
-  // Below the ridge the memory is what bounds it.
+  // Below the ridge point the memory is the bound.
   if (compute && memory && row.flops_per_byte) {
     e["bound_type"] = *row.flops_per_byte < peak->second / *peaks.tb_per_s ? "memory" : "compute";
   } else if (compute) {

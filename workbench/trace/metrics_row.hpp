@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to trace: one row of an operations table as typed values, and what its efficiency is.
-// metrics.cpp puts the rows together.
+// Private to trace: one row of an operations table as typed values, and its efficiency. metrics.cpp
+// combines the rows.
 #pragma once
 
 #include <initializer_list>
@@ -12,18 +12,18 @@
 
 namespace wb::trace {
 
-/// Literals that are absent are null, or empty lists and objects.
+/// Absent literals are null, or empty lists and objects.
 struct MetricsRow {
   std::string name, dims, compute_spec;
   std::int64_t count = 0;
   double time_us = 0;
   std::optional<double> tflops, tb_per_s, flops_per_byte, gflop_each;
   Json params, kernels, types;
-  Json per_call;  ///< GPU time of one call: mean_us, median_us …; host_mean_us of its operator
+  Json per_call;  ///< GPU time per call: mean_us, median_us …; host_mean_us of its operator
   bool has_model = false;
   std::string params_text, kernels_text;
 };
-/// Errors: parse (the row and the column are named).
+/// Errors: parse (names the row and the column).
 Result<MetricsRow> read_metrics_row(const CsvTable& table, std::size_t row);
 
 struct Peaks {
@@ -34,7 +34,7 @@ struct Peaks {
 Result<Peaks> peaks_of(const Json& metadata);
 
 Json efficiency_json(const MetricsRow& row, const Peaks& peaks);
-/// By the operator's name, and of a paged one by its kernels, too.
+/// By the operator's name, and for a paged one also by its kernels.
 Attention attention_of(const MetricsRow& row);
 bool is_kv_cache_update(const MetricsRow& row);
 

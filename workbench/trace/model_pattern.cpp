@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t k_no_operator = 4;
 
-/// Which of the four an operator is; names as PyTorch's dispatcher has them.
+/// Which of the four operators this is, by the names of PyTorch's dispatcher.
 std::size_t operator_of(std::string_view name) {
   constexpr std::array<std::string_view, 3> k_softmax{"aten::softmax", "aten::_softmax",
                                                       "aten::_safe_softmax"};
@@ -31,7 +31,7 @@ std::size_t operator_of(std::string_view name) {
   return name == "aten::copy_" ? 3 : k_no_operator;
 }
 
-/// The operator that launched it: the innermost around the launch.
+/// The operator that made the launch: the innermost one around it.
 std::uint32_t operator_around(const Trace& trace, std::uint32_t host) {
   while (host != k_none && trace.host[host].kind != HostKind::cpu_op) {
     host = trace.host[host].parent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Argument places of PyTorch's own operators: native_functions.yaml (aten). TraceLens knows the
-// same under the same categories. Those of libraries stand in library_ops.cpp.
+// Argument positions of PyTorch's own operators: native_functions.yaml (aten). TraceLens has the
+// same operators and categories. Libraries' operators are in library_ops.cpp.
 #include "trace/op_names.hpp"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ std::optional<OpRule> rule_of(std::string_view name) {
   }
   if (writes_kv_cache(name)) return std::nullopt;
   if (auto rule = library_rule(name)) return rule;
-  // An operator's name has a namespace; functions and modules of Python do not count.
+  // An operator's name has a namespace; Python functions and modules do not.
   if (!holds(name, "::") || holds(name, " ") || holds(name, "(")) return std::nullopt;
   const std::string low = lower(name);
   if (holds(low, "unified_attention") || holds(low, "paged_attention") ||

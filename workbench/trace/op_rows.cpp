@@ -15,11 +15,11 @@ namespace {
 
 constexpr double k_per_us_to_tera = 1e-6;  // flops or bytes each microsecond
 
-/// Calls that look the same: operator, recorded arguments, serving step and kernels in order.
+/// The key of equal calls: operator, recorded arguments, serving step and kernels in order.
 using RowKey =
     std::tuple<std::string, std::vector<std::uint32_t>, std::uint32_t, std::vector<std::uint32_t>>;
 
-/// The operators that a call is made of.
+/// The operators that make up a call.
 std::vector<std::uint32_t> parts_of(const SdpaCall& call) {
   return call.steps.empty() ? std::vector{call.host} : call.steps;
 }
@@ -215,10 +215,10 @@ std::vector<OpRow> rows_of(const Trace& trace, const SdpaCalls& calls) {
 }
 
 GpuTime gpu_time(const Trace& trace) {
-  // Ranks have GPUs and clocks of their own: each is looked at alone.
+  // Ranks have separate GPUs and clocks, so each is analyzed alone.
   std::map<std::uint32_t, std::vector<std::uint32_t>> of_ranks;
   const auto is_linked = [](const GpuEvent& event) { return event.host != k_none; };
-  // What no operator launched was mostly started before the profile began.
+  // GPU events without an operator were mostly launched before the profile began.
   const bool linked = std::any_of(trace.gpu.begin(), trace.gpu.end(), is_linked);
   for (std::uint32_t i = 0; i < trace.gpu.size(); ++i) {
     const GpuEvent& event = trace.gpu[i];

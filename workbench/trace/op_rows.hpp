@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls put together by operator, arguments and kernels: one row of sdpa_fwd_ops.csv each, with the
-// statistics of its calls. Called by prepare and by the suite maker.
+// Groups calls by operator, arguments and kernels: each group is one row of sdpa_fwd_ops.csv with
+// the statistics of its calls. Used by prepare and by the suite maker.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,15 @@
 
 namespace wb::trace {
 
-/// `std` with n - 1, nothing for one sample.
+/// `std` with n - 1, absent for one sample.
 struct Statistics {
   double mean = 0, median = 0, min = 0, max = 0, sum = 0;
   std::optional<double> std;
 };
 Statistics statistics_of(std::vector<double> samples);
 
-/// The kernels at one place of the calls' sequences, over all calls (us). `std_us` with n.
+/// The kernels at one position of the calls' kernel sequences, over all calls (us). `std_us` with
+/// n.
 struct KernelLine {
   std::string name;
   std::int64_t stream = -1;
@@ -43,21 +44,21 @@ struct OpRow {
   Statistics duration_us, kernel_us;
   std::optional<Statistics> tflops, tb_per_s;  ///< of the calls' own rates
   std::vector<KernelLine> kernels;
-  double percent = 0;  ///< of the time of all GPU work that operators of the profile launched
+  double percent = 0;  ///< of all GPU work launched by the profile's operators
 };
 
 /// By kernel time, the largest first.
 std::vector<OpRow> rows_of(const Trace& trace, const SdpaCalls& calls);
 
-/// Where the GPU's time went, from the first start to the last end of what the profile's operators
-/// launched (ms); of all its events where none is linked.
+/// How the GPU's time was spent, from the first start to the last end of work launched by the
+/// profile's operators (ms); of all its events when none is linked.
 struct GpuTime {
   double total_ms = 0, computation_ms = 0, exposed_communication_ms = 0, exposed_copy_ms = 0;
   double busy_ms = 0, idle_ms = 0;
 };
 GpuTime gpu_time(const Trace& trace);
 
-/// The TraceLens-shaped file names of a category.
+/// The file names of a category in TraceLens' layout.
 struct CategoryFiles {
   std::string name;     ///< "sdpa_fwd"
   std::string display;  ///< "SDPA_fwd"
@@ -73,9 +74,9 @@ inline constexpr std::string_view k_manifest_file = "category_data/category_mani
 /// sdpa_fwd_ops.csv of the rows: the 41 columns of TraceLens.
 std::string ops_csv(const Trace& trace, const SdpaCalls& calls, const std::vector<OpRow>& rows,
                     const CategoryFiles& category);
-/// sdpa_fwd_tree_data.json: the chain of every row's first call, the innermost first.
+/// sdpa_fwd_tree_data.json: the call chain of every row's first call, innermost first.
 Json tree_data(const Trace& trace, const SdpaCalls& calls, const std::vector<OpRow>& rows);
-/// The recorded sizes of a row's first call as Python writes them.
+/// The recorded sizes of a row's first call in Python notation.
 std::string dims_text(const Trace& trace, const SdpaCall& call);
 
 }  // namespace wb::trace

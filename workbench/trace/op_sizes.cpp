@@ -39,7 +39,8 @@ std::size_t left_factor(const Trace& trace, std::uint32_t host) {
   return trace.text(trace.host[host].name) == "aten::baddbmm" ? 1 : 0;
 }
 
-/// A prefill's queries attend to at least the causal half of their own square.
+/// Whether the step is possible: a prefill's queries attend to at least the causal half of their
+/// own square.
 bool can_be(const ServingStep& s) {
   return s.ctx_k >= s.ctx_q && 2 * s.ctx_qk >= s.ctx_qq && s.gen_k >= s.gen_q &&
          2 * s.gen_qk >= s.gen_qq;
@@ -58,7 +59,7 @@ bool read_tokens(std::string_view text, std::array<double, 4>& values) {
   return text.empty();
 }
 
-/// "context_9(…)" somewhere in the text: the count and what stands between the brackets.
+/// Finds "context_9(…)" in the text: the number of requests and the text in the brackets.
 bool read_phase(std::string_view text, std::string_view phase, std::int64_t& requests,
                 std::string_view& inside) {
   const std::size_t at = text.find(phase);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The files of a category: the table, in the columns of TraceLens, and the chains.
+// Writes the files of a category: the table, in TraceLens' columns, and the chains.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// AMD's measured rates are those that AMD publishes for its GPUs and that TraceLens (MIT) ships, so
-// that shares of them compare; NVIDIA's are the dense datasheet peaks of the device table.
+// AMD's measured rates are those that AMD publishes and TraceLens (MIT) ships, so that shares are
+// comparable; NVIDIA's are the dense datasheet peaks of the device table.
 #include "trace/platforms.hpp"
 
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ PlatformSpec of_device(std::string name, const device::Device& device) {
 struct ShortName {
   std::string_view name, device;
 };
-/// Of several forms of a card, the one that servers have most.
+/// For a card with several forms, the one that is most common in servers.
 constexpr ShortName k_short_names[] = {{"L4", "NVIDIA L4"},
                                        {"A100", "NVIDIA A100-SXM4-80GB"},
                                        {"H100", "NVIDIA H100 80GB HBM3"},

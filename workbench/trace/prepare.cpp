@@ -145,12 +145,12 @@ Result<PlatformSpec> choose_platform(const FileSystem& file_system, const Prepar
                "give --platform NAME or --platform FILE.json"};
 }
 
-/// What a mistyped name makes fail, told before a gigabyte is read.
+/// Checks names before a large profile is read, so that a typing error fails early.
 Result<void> check_names(const FileSystem& file_system, const PrepareRequest& request) {
   if (!request.platform.empty()) WB_TRY(read_platform(file_system, request.platform));
   std::error_code ignored;
   if (fs::is_regular_file(request.trace, ignored) && std::ifstream(request.trace)) return {};
-  WB_TRY(read_trace(request.trace));  // says why not
+  WB_TRY(read_trace(request.trace));  // returns the reason if the file cannot be read
   return {};
 }
 
@@ -168,7 +168,7 @@ Json manifest_entry(const Category& category, const fs::path& root) {
   return entry;
 }
 
-/// Whose peaks efficiencies are against, where the profile's GPU is, or may be, another.
+/// Notes whose peaks the efficiencies use if the profile's GPU is, or may be, another.
 void add_device_gaps(const Trace& trace, const PlatformSpec& platform,
                      std::vector<std::string>& gaps) {
   const std::string& device = trace.device_name;
@@ -241,7 +241,7 @@ Result<PrepareResult> run(FileSystem& file_system, Writer& writer, const Prepare
                               {"gaps", result.gaps},
                               {"ranks", ranks},
                               {"nothing_seen", result.nothing_seen},
-                              {"attention_like_kernels", calls.nobodys_kernels},
+                              {"attention_like_kernels", calls.unclaimed_kernels},
                               {"categories", categories},
                               {"time_metric_note",
                                "rank by gpu_kernel_time_ms; cpu_duration_ms has waiting in it"}})));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A small reader of the literals that pandas writes into cells: no names but the constants, no
-// calls but NumPy's scalar types.
+// A parser of the literals that pandas writes into cells: the only names are the constants, the
+// only calls NumPy's scalar types.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -77,7 +77,7 @@ class LiteralReader {
     return true;
   }
 
-  /// A bracket of lists or tuples; (x) is x itself.
+  /// Reads a list or a tuple; (x) is x itself.
   Result<Json> list(int depth) {
     const char close = m_text[m_at++] == '[' ? ']' : ')';
     Json items = Json::array();

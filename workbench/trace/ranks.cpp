@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Files put together of several ranks' profiles. Tools that merge them keep each rank's ids and
+// Separates files merged from several ranks' profiles. Merging tools keep each rank's ids and
 // change its process numbers ("[TP01] 100" for the host, "[TP01] 0" for its GPU), or change
-// nothing. Whose a GPU is, is told by such a label, else by which process made all the launches it
-// asks for.
+// nothing. A GPU's rank follows from this label, else from the process that made all its launches.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +16,7 @@
 namespace wb::trace {
 namespace {
 
-/// A process number's label: what is left without the digits at its end, or at its start.
+/// A process number's label: the text without the digits at its end or start.
 std::string label_of(std::string pid, bool at_end) {
   const auto digit = [](char c) { return ascii::is_digit(c); };
   if (at_end) {
@@ -55,7 +54,7 @@ class RankFinder {
     return m_trace.threads[thread].pid;
   }
 
-  /// Each GPU has a label that a process of the host has, too.
+  /// Assigns GPUs by label if each GPU has the label of a host process.
   bool by_label(bool at_end) {
     std::set<std::string> hosts, used;
     for (const std::string& host : m_hosts) hosts.insert(label_of(host, at_end));
@@ -81,7 +80,8 @@ class RankFinder {
         holders[event.id].insert(pid(event.thread));
       }
     }
-    std::map<std::string, std::set<std::string>> owners;  // by GPU: who made all its launches
+    std::map<std::string, std::set<std::string>>
+        owners;  // by GPU: the processes that made its launches
     std::set<std::string> doubtful;
     for (const GpuEvent& event : m_trace.gpu) {
       const auto found = holders.find(event.correlation);
@@ -124,8 +124,8 @@ class RankFinder {
         fmt::join(m_hosts, ", "));
   }
 
-  /// Within one process an id is given once. Two launches and two kernels with one are two ranks
-  /// that have the same process number, as containers do.
+  /// An id is unique within one process. Two launches and two kernels with the same id belong to
+  /// two ranks with the same process number, as containers have.
   void check_one_process() {
     std::unordered_map<std::int64_t, std::uint32_t> launches;
     std::unordered_map<std::int64_t, int> asked;

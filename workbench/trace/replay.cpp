@@ -36,7 +36,7 @@ ProblemOrWhy problem_of(const OpRule& rule, const AttentionSizes& sizes) {
   problem.Skv = sizes.N_KV;
   problem.D = sizes.d_qk;
   problem.Dv = sizes.d_v;
-  // With as many queries as keys both corners are one.
+  // With equal numbers of queries and keys, both corners are the same.
   const bool bottom_right = sizes.bottom_right.value_or(false) && sizes.N_Q != sizes.N_KV;
   problem.causal = !*sizes.causal ? Causal::none
                    : bottom_right ? Causal::bottom_right

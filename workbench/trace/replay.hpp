@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From the attention of a profile to problems of the workbench: what `trace suite` lists and what a
-// finding offers to be measured again.
+// Converts the attention of a profile to problems of the workbench, which `trace suite` lists and
+// findings offer for measurement.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace wb::trace {
 
 struct ProblemOrWhy {
   std::optional<problem::Problem> problem;
-  std::string why;  ///< it cannot be one
+  std::string why;  ///< why it cannot be a problem
 };
 
-/// Backward, masks, dropout, sequences of different lengths, windows, pages and dtypes that the
-/// workbench lacks cannot be problems.
+/// Backward, masks, dropout, sequences of different lengths, windows, pages and unsupported dtypes
+/// cannot be problems.
 ProblemOrWhy problem_of(const OpRule& rule, const AttentionSizes& sizes);
 
 }  // namespace wb::trace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Bands and names that the analysis judges by. Each length takes the band of the largest named
-// length it has reached; from 512 to 1023, which has none, the outer ends of its neighbours.
+// The bands and names by which the analysis judges. A length has the band of the largest named
+// length that it has reached; lengths from 512 to 1023, which have none, have the outer ends of
+// their neighbours.
 #include "trace/metrics.hpp"
 
 namespace wb::trace {

@@ -28,7 +28,7 @@ class Finder {
  private:
   [[nodiscard]] const HostEvent& host(std::uint32_t i) const { return m_trace.host[i]; }
 
-  /// Rules by name id: names are few, events many.
+  /// The rule of a name id, cached because names are few and events many.
   const std::optional<OpRule>& rule(std::uint32_t name) {
     if (m_rules.size() <= name) m_rules.resize(m_trace.strings.size());
     auto& entry = m_rules[name];
@@ -41,7 +41,7 @@ class Finder {
     m_dispatched.assign(m_trace.host.size(), false);
     for (std::uint32_t i = 0; i < m_trace.host.size(); ++i) {
       if (host(i).kind != HostKind::cpu_op || !rule(host(i).name)) continue;
-      // Around one that is marked all are.
+      // All operators around a marked one are marked already.
       for (std::uint32_t at = host(i).parent; at != k_none && !m_dispatched[at];
            at = host(at).parent) {
         m_dispatched[at] = true;
@@ -49,7 +49,7 @@ class Finder {
     }
   }
 
-  /// Outer events come first, so a parent's owner is known.
+  /// Outer events come first, so a parent's owner is already known.
   void find_operators() {
     for (std::uint32_t i = 0; i < m_trace.host.size(); ++i) {
       const HostEvent& event = host(i);
@@ -78,7 +78,7 @@ class Finder {
     return static_cast<std::uint32_t>(m_calls.size() - 1);
   }
 
-  /// Per thread: product, softmax and product in a row, none inside another step.
+  /// Finds, per thread, a product, a softmax and a product in sequence, none inside another step.
   void find_steps() {
     std::vector<std::uint32_t> steps;
     std::vector<bool> in_step(m_trace.host.size(), false);  // a step, or inside of one
@@ -101,7 +101,8 @@ class Finder {
     return at;
   }
 
-  /// Sizes that do not fit are believed where one operator that calls itself attention has all.
+  /// Steps with inconsistent sizes count if one operator with attention in its name contains them
+  /// all.
   [[nodiscard]] bool in_one_attention(std::uint32_t a, std::uint32_t b, std::uint32_t c) const {
     const std::uint32_t around = operator_around(a);
     return around != k_none && around == operator_around(b) && around == operator_around(c) &&
@@ -118,7 +119,8 @@ class Finder {
     return k_none;
   }
 
-  /// At a product: whether it ends an attention. What came before the last product is forgotten.
+  /// Called at a product: whether it completes an attention. Steps before the last product are
+  /// dropped.
   void close_steps(std::vector<std::uint32_t>& steps) {
     const std::size_t last = steps.size() - 1;
     const std::uint32_t first = last_of(steps, last, Step::product);
@@ -145,7 +147,7 @@ class Finder {
   }
 
   void give_kernels() {
-    // Calls were sorted since their numbers were given out.
+    // The calls were sorted after they were numbered.
     std::vector<std::uint32_t> place(m_calls.size());
     std::vector<std::uint32_t> by_host(m_trace.host.size(), k_none);
     for (std::uint32_t i = 0; i < m_calls.size(); ++i) by_host[m_calls[i].host] = i;
@@ -165,7 +167,7 @@ class Finder {
 
   SdpaCalls keep_timed() {
     SdpaCalls result;
-    result.nobodys_kernels = m_nobodys.size();
+    result.unclaimed_kernels = m_nobodys.size();
     tell_nobodys(result);
     for (SdpaCall& call : m_calls) {
       const auto untimed = [this](std::uint32_t i) { return m_trace.gpu[i].dur_us < 0; };
@@ -184,7 +186,7 @@ class Finder {
     return result;
   }
 
-  /// The time of several ranks' events is added up: each has a clock of its own.
+  /// Adds the time of several ranks' events, because each rank has its own clock.
   [[nodiscard]] double busy_of_ranks(const std::vector<std::uint32_t>& events) const {
     std::map<std::uint32_t, std::vector<std::uint32_t>> of_ranks;
     for (const std::uint32_t i : events) of_ranks[m_trace.rank_of(m_trace.gpu[i])].push_back(i);
@@ -194,29 +196,29 @@ class Finder {
   }
 
   void tell_nobodys(SdpaCalls& result) const {
-    result.nobodys_us = busy_of_ranks(m_nobodys);
+    result.unclaimed_us = busy_of_ranks(m_nobodys);
     if (m_nobodys.empty()) return;
     std::vector<std::uint32_t> all;
     for (std::uint32_t i = 0; i < m_trace.gpu.size(); ++i) {
       if (m_trace.gpu[i].kind == GpuKind::kernel) all.push_back(i);
     }
     const double all_us = busy_of_ranks(all);
-    result.nobodys_percent = all_us > 0 ? 100 * result.nobodys_us / all_us : 0;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, SdpaCalls::Nobodys> by_name;
+    result.unclaimed_percent = all_us > 0 ? 100 * result.unclaimed_us / all_us : 0;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, SdpaCalls::Unclaimed> by_name;
     for (const std::uint32_t i : m_nobodys) {
       const GpuEvent& event = m_trace.gpu[i];
       std::uint32_t around = event.host;
       if (around != k_none && host(around).kind != HostKind::cpu_op)
         around = operator_around(around);
-      SdpaCalls::Nobodys& entry =
+      SdpaCalls::Unclaimed& entry =
           by_name[{event.name, around == k_none ? k_none : host(around).name}];
       entry.name = m_trace.text(event.name);
       if (around != k_none) entry.launched_by = m_trace.text(host(around).name);
       entry.count += 1;
       entry.us += std::max(event.dur_us, 0.0);
     }
-    for (auto& [key, entry] : by_name) result.nobodys.push_back(std::move(entry));
-    std::stable_sort(result.nobodys.begin(), result.nobodys.end(),
+    for (auto& [key, entry] : by_name) result.unclaimed.push_back(std::move(entry));
+    std::stable_sort(result.unclaimed.begin(), result.unclaimed.end(),
                      [](const auto& a, const auto& b) { return a.us > b.us; });
   }
 
@@ -248,11 +250,11 @@ SdpaCalls find_sdpa_calls(const Trace& trace) {
 double busy_us(const Trace& trace, std::vector<std::uint32_t> events) {
   const auto ts = [&](std::uint32_t i) { return trace.gpu[i].ts_us; };
   std::sort(events.begin(), events.end(), [&](auto a, auto b) { return ts(a) < ts(b); });
-  // Durations are added as recorded; ends are only compared. A start of 10^12 us keeps no more than
-  // a nanosecond, a duration keeps all its digits.
+  // Durations are added as recorded; ends are only compared. A start of 10^12 us is precise to a
+  // nanosecond, a duration keeps all its digits.
   double busy = 0;
   std::uint32_t last = k_none;
-  double reach = 0;  // of what ran so far, after the start of `last`
+  double reach = 0;  // latest end so far, relative to the start of `last`
   for (const std::uint32_t i : events) {
     const double duration = std::max(trace.gpu[i].dur_us, 0.0);
     const double after = last == k_none ? 0 : ts(i) - ts(last);

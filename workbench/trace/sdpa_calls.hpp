@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the attention of a linked trace: each call with the GPU kernels it launched and the busy
-// time of those. Called by prepare and by the suite maker.
+// Finds the attention calls of a linked trace, each with the GPU kernels it launched and their busy
+// time. Used by prepare and by the suite maker.
 #pragma once
 
 #include <string>
@@ -11,37 +11,37 @@
 
 namespace wb::trace {
 
-/// What a call is counted as.
+/// The kind that a call counts as.
 enum class CallKind : std::uint8_t { attention, kv_cache };
 
 struct SdpaCall {
-  std::string name;             ///< the operator's; of steps put together "unfused_attention"
+  std::string name;             ///< the operator's; "unfused_attention" for combined steps
   std::uint32_t host = k_none;  ///< the operator, or the first of the steps
   OpRule rule = {};
   CallKind kind = CallKind::attention;
-  std::vector<std::uint32_t> steps = {};  ///< of unfused attention: product, softmax, product
+  std::vector<std::uint32_t> steps = {};  ///< for unfused attention: product, softmax, product
   std::vector<std::uint32_t> kernels =
-      {};                ///< indices of Trace::gpu, by start; copies and sets too
+      {};                ///< indices of Trace::gpu, by start; copies and sets included
   double kernel_us = 0;  ///< union of the kernels' intervals
-  bool masked = false;   ///< steps add something to the scores or fill some of them
+  bool masked = false;   ///< steps add to the scores or fill some of them
 };
 
-/// What was found and what of it has no figure.
+/// The calls found, and what has no figure.
 struct SdpaCalls {
-  std::vector<SdpaCall> calls;        ///< with kernels and times, in the order of the profile
-  std::uint64_t without_kernels = 0;  ///< calls that no GPU kernel belongs to: left out
-  std::uint64_t without_time = 0;     ///< calls with a kernel whose duration is missing: left out
-  std::uint64_t nobodys_kernels = 0;  ///< kernels named like attention that belong to no call
-  double nobodys_us = 0;              ///< union of their intervals, of each rank alone
-  double nobodys_percent = 0;         ///< of the time in which any kernel ran
-  /// The same by kernel name, the most time first.
-  struct Nobodys {
+  std::vector<SdpaCall> calls;          ///< with kernels and times, in profile order
+  std::uint64_t without_kernels = 0;    ///< calls without a GPU kernel: left out
+  std::uint64_t without_time = 0;       ///< calls with a kernel whose duration is missing: left out
+  std::uint64_t unclaimed_kernels = 0;  ///< kernels named like attention that belong to no call
+  double unclaimed_us = 0;              ///< union of their intervals, for each rank alone
+  double unclaimed_percent = 0;         ///< of the time in which any kernel ran
+  /// Those kernels by name, the most time first.
+  struct Unclaimed {
     std::string name, launched_by;  ///< `launched_by`: the operator around its launch, or empty
     std::uint64_t count = 0;
     double us = 0;
   };
-  std::vector<Nobodys> nobodys;
-  /// Of each rank, where the file holds several.
+  std::vector<Unclaimed> unclaimed;
+  /// For each rank, when the file holds several.
   struct OfRank {
     std::string name;
     std::uint64_t calls = 0;
@@ -52,10 +52,10 @@ struct SdpaCalls {
 
 inline constexpr std::string_view k_unfused_name = "unfused_attention";
 
-/// An operator inside another one of attention is a part of it. A dispatching one counts where
-/// nothing it dispatches to was recorded. Steps are attention when between two products a
-/// softmax runs over the columns of the first and is multiplied by the last (or one operator that
-/// is named attention holds all three).
+/// An operator inside another attention operator is a part of it. A dispatching one counts only if
+/// nothing it dispatches to was recorded. Steps are attention when, between two products, a softmax
+/// runs over the columns of the first and is multiplied by the last (or one operator named
+/// attention contains all three).
 SdpaCalls find_sdpa_calls(const Trace& trace);
 
 /// Time in which at least one of the intervals ran (us); `events` in any order.

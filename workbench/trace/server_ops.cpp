@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Operators of multi-head latent attention, and others that inference servers bring along. Places
-// are those of the schemas of SGLang (sgl-kernel/csrc/flashmla_extension.cc, common_extension.cc),
-// of vLLM (csrc/torch_bindings.cpp, its builds of FlashMLA and flash-attn) and of AITER
-// (aiter/ops/attention.py); what the arguments are, FlashMLA says (csrc/api). Its own build binds
-// its functions to Python alone, which no profile records.
+// Operators of multi-head latent attention and others of inference servers. Positions are those of
+// the schemas of SGLang (sgl-kernel/csrc/flashmla_extension.cc, common_extension.cc), vLLM
+// (csrc/torch_bindings.cpp, its builds of FlashMLA and flash-attn) and AITER
+// (aiter/ops/attention.py); FlashMLA (csrc/api) defines the arguments. FlashMLA's own build binds
+// its functions to Python only, which no profile records.
 #include <algorithm>
 #include <array>
 
@@ -21,14 +21,14 @@ constexpr std::string_view k_unknown_blocks =
     "recorded";
 
 // clang-format off
-/// By the name behind the namespace, which is another one in each build.
+/// By the name after the namespace, which differs between builds.
 constexpr std::array k_server_rules{
-    // keys and values of their own, in sequences one after the other
+    // separate keys and values, in concatenated sequences
     OpRule{.name = "dense_prefill_fwd", .sizes = packed, .q = 1, .causal = 8,
            .causal_word = mask_mode, .bottom_right = true, .starts = 4, .longest = 10},
     OpRule{.name = "dense_prefill_bwd", .sizes = packed, .backward = true, .q = 2, .causal = 12,
            .causal_word = mask_mode, .bottom_right = true, .starts = 7, .longest = 14},
-    // one latent vector for each key, whose first part is the value
+    // one latent vector per key, whose first part is the value
     OpRule{.name = "sparse_prefill_fwd", .sizes = chosen, .indices = 2, .counts = 6,
            .value_depth = 4},
     OpRule{.name = "sparse_decode_fwd", .attention = paged, .sizes = chosen, .indices = 2,

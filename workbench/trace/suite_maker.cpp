@@ -24,7 +24,8 @@ std::string name_of(const problem::Problem& p) {
   return p.layout == problem::Layout::bhsd ? name : name + "_bshd";
 }
 
-/// What there is instead of forward attention that can be measured again.
+/// Why there is no suite: what the profile has instead of forward attention that can be measured
+/// again.
 std::string why_no_suite(const Trace& trace, const SdpaCalls& calls, const MadeSuite& made) {
   if (!made.left_out.empty()) {
     const MadeSuite::LeftOut& first = made.left_out.front();
@@ -82,7 +83,7 @@ Result<MadeSuite> make_suite(const fs::path& path, std::string name) {
         std::find_if(list.begin(), list.end(),
                      [&](const problem::SuiteProblem& entry) { return entry.problem == problem; });
     if (same == list.end()) {
-      // Kernels that run beside each other can have more time than there is.
+      // Concurrent kernels can add up to more than the whole time.
       list.push_back({problem, count, false, std::min(share, 1.0)});
     } else {
       same->weight += count;

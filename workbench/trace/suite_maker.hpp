@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `trace suite`: from a profile to a suite of its forward attention, so that a session optimizes
-// what the program really runs, and its report can say what that is worth end to end.
+// `trace suite`: makes a suite from a profile's forward attention, so that a session optimizes what
+// the program runs and its report can state the end-to-end effect.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace wb::trace {
 
 struct MadeSuite {
   /// Weights are calls in the profile; shares are of its GPU span, from the first start to the last
-  /// end of what its operators launched.
+  /// end of work that its operators launched.
   problem::Suite suite;
   struct LeftOut {
     std::string name, why;
@@ -25,11 +25,11 @@ struct MadeSuite {
   double gpu_span_ms = 0;
 };
 
-/// Equal problems become one. Errors: those of read_trace(); invalid (no forward attention that can
-/// be a problem: what there is, is told).
+/// Equal problems are merged. Errors: those of read_trace(); invalid (no forward attention that can
+/// be a problem; the message lists what there is).
 Result<MadeSuite> make_suite(const fs::path& trace, std::string name);
 
-/// The text of a suites.json that holds this suite.
+/// The text of a suites.json with this suite.
 std::string suite_file(const problem::Suite& suite);
 
 }  // namespace wb::trace

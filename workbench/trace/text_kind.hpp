@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to reading: files that are no JSON at all, told by how they begin, so that the message
-// says what the file is and what to do instead of which byte is wrong.
+// Private to reading: recognizes files that are no JSON by their first bytes, so that the message
+// says what the file is and what to do instead of naming a wrong byte.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@ struct ForeignText {
   std::string_view what, next;
 };
 
-/// How many bytes of a file's start are asked for.
+/// Number of bytes needed from a file's start.
 inline constexpr std::size_t k_kind_bytes = 512;
 
-/// Nothing when the text may be JSON. `head` is the start of the file, unpacked.
+/// Nothing when the text may be JSON. `head` is the unpacked start of the file.
 std::optional<ForeignText> foreign_text(std::string_view head);
 
 }  // namespace wb::trace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A PyTorch profile as values: what the host did (operators, Python calls, launches) and what the
-// GPU did, with every text kept once. Made by read_trace(), linked by link_trace(), asked by all
-// else here. Times are microseconds since the profile's own zero.
+// A PyTorch profile as values: host events (operators, Python calls, launches) and GPU events, with
+// every text stored once. Made by read_trace(), linked by link_trace(), queried by the rest of this
+// module. Times are microseconds since the profile's own zero.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace wb::trace {
 
 inline constexpr std::uint32_t k_none = static_cast<std::uint32_t>(-1);
 
-/// Texts by number, each kept once.
+/// Texts by number, each stored once.
 class StringPool {
  public:
   std::uint32_t add(std::string_view text);
@@ -35,13 +35,13 @@ class StringPool {
 enum class HostKind : std::uint8_t { cpu_op, python, annotation, launch };
 enum class GpuKind : std::uint8_t { kernel, copy, set };
 
-/// `id` is the correlation id of a launch (else its external id) and the external id of all else;
+/// `id` is a launch's correlation id (else its external id), and the external id of other events;
 /// -1: none. `args` is an index of Trace::args, `parent` one of Trace::host (set by link_trace()).
 struct HostEvent {
   double ts_us = 0, dur_us = 0;
   std::int64_t id = -1;
   std::uint32_t name = 0, thread = 0;
-  std::uint32_t uid = 0;  ///< place in traceEvents, from 0
+  std::uint32_t uid = 0;  ///< index in traceEvents, from 0
   std::uint32_t args = k_none, parent = k_none;
   HostKind kind = HostKind::cpu_op;
   bool id_is_correlation = false;
@@ -50,7 +50,7 @@ struct HostEvent {
 struct GpuEvent {
   double ts_us = 0, dur_us = 0;  ///< dur_us below 0: not recorded
   std::int64_t correlation = -1, external_id = -1, stream = -1;
-  std::uint32_t name = 0, thread = 0;  ///< `thread`: whose pid is the GPU's
+  std::uint32_t name = 0, thread = 0;  ///< `thread`: its pid is the GPU's
   std::uint32_t host = k_none;         ///< the launch or operator that it belongs to (link_trace())
   GpuKind kind = GpuKind::kernel;
 };
@@ -64,16 +64,16 @@ struct Thread {
   std::string pid, tid;  ///< as written: a number or a string
 };
 
-/// What could not be used, each counted and said in every result made from the trace.
+/// What could not be used; each count is stated in every result made from the trace.
 struct TraceGaps {
   std::uint64_t host_without_duration = 0;     ///< operators, calls and launches left out
   std::uint64_t kernels_without_duration = 0;  ///< their operators have no time
   std::uint64_t without_timestamp = 0;         ///< left out
   std::uint64_t not_events = 0;                ///< entries of traceEvents that are no objects
   std::uint64_t begin_end_events = 0;          ///< ph B and E, left out
-  std::uint64_t overlapping = 0;               ///< host events that cross each other in one thread
-  std::uint64_t ambiguous_links = 0;           ///< GPU events whose id several operators claim
-  std::uint64_t unlinked_kernels = 0;          ///< GPU kernels of no operator of the profile
+  std::uint64_t overlapping = 0;       ///< host events of one thread that overlap without nesting
+  std::uint64_t ambiguous_links = 0;   ///< GPU events whose id belongs to several operators
+  std::uint64_t unlinked_kernels = 0;  ///< GPU kernels of no operator of the profile
 };
 
 struct Trace {
@@ -87,11 +87,11 @@ struct Trace {
   std::vector<OpArgs> args;
   std::map<std::string, std::string> process_names, process_labels;  ///< by pid
   std::map<std::pair<std::string, std::string>, std::string> thread_names;
-  std::string device_name;  ///< of the first GPU, as its driver calls it; may be empty
+  std::string device_name;                 ///< of the first GPU, by its driver; may be empty
   std::vector<std::string> other_devices;  ///< names of GPUs of other kinds
   TraceGaps gaps;
-  /// Of a file put together of several ranks' profiles, set by link_trace(): their names (one or
-  /// none: it is no such file) and by thread whose it is (k_none: not told).
+  /// For a file merged from several ranks' profiles, set by link_trace(): their names (fewer than
+  /// two: it is no such file), and the rank of each thread (k_none: unknown).
   std::vector<std::string> ranks;
   std::vector<std::uint32_t> rank_of_thread;
   std::string rank_fault;  ///< why the ranks cannot be told apart; empty: they can
@@ -104,21 +104,21 @@ struct Trace {
 
 /// Reads a Chrome trace (JSON, plain or gzip; an object with traceEvents or the bare list) in one
 /// pass. Errors: not_found, invalid (no regular file, or no traceEvents in it), parse (not JSON, or
-/// cut off: the byte is named), damaged (gzip), limit (depth, one event above 64 MiB), io.
+/// cut off: names the byte), damaged (gzip), limit (depth, one event above 64 MiB), io.
 Result<Trace> read_trace(const fs::path& path);
 
-/// Orders the host events, gives each its parent (the innermost one around it in its thread) and
-/// each GPU event the launch it came from: by correlation id, else by external id. Ids are unique
-/// in a process, not in a file: each rank's kernels are linked among its own launches.
+/// Orders the host events, and sets each one's parent (the innermost one around it in its thread)
+/// and each GPU event's launch: by correlation id, else by external id. Ids are unique in a process
+/// but not in a file, so each rank's kernels are linked among its own launches.
 void link_trace(Trace& trace);
 
-/// Private to link_trace() (ranks.cpp): fills `ranks`, `rank_of_thread` and, where processes use
-/// the same ids and nothing tells whose a kernel is, `rank_fault`.
+/// Private to link_trace() (ranks.cpp): sets `ranks`, `rank_of_thread` and, when processes use the
+/// same ids and the owner of a kernel is unknown, `rank_fault`.
 void find_ranks(Trace& trace);
 /// Errors: invalid (`rank_fault`).
 Result<void> check_ranks(const Trace& trace);
 
-/// Names around a host event, itself left out, innermost first.
+/// Names around a host event, without its own, innermost first.
 std::vector<std::uint32_t> parents_of(const Trace& trace, std::uint32_t host);
 
 }  // namespace wb::trace

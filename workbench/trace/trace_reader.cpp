@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From the stream of events to Trace. Each event is looked at once, as slices of the stream's
-// buffer; arguments are kept only of operators that somebody may ask for.
+// Builds a Trace from the stream of events. Each event is read once, as slices of the stream's
+// buffer; arguments are kept only for operators that may need them.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -17,11 +17,11 @@ namespace wb::trace {
 namespace {
 
 constexpr double k_unknown = std::numeric_limits<double>::quiet_NaN();
-/// Address space set aside for events, so that growing lists are never held twice; the pages that
-/// are not needed are never touched.
+/// Address space reserved for events, so that growing lists are never copied; unused pages are
+/// never touched.
 constexpr std::uint64_t k_bytes_per_event = 160, k_gzip_ratio = 12;
 constexpr std::uint64_t k_most_reserved_events = std::uint64_t{1} << 26;
-/// Three thousand years: what is beyond is no time, and would swallow all others.
+/// Three thousand years; a larger value is not a time and would dominate all others.
 constexpr double k_max_us = 1e17;
 constexpr std::size_t k_max_device_bytes = 1u << 20;
 
@@ -187,7 +187,7 @@ class Reader {
     }
   }
 
-  /// The GPUs' names. A list that is too large to be one is passed over.
+  /// Reads the GPUs' names. An implausibly large list is skipped.
   bool devices() {
     m_scan.hold();
     Slice slice;
@@ -284,7 +284,7 @@ class Reader {
     return static_cast<std::uint32_t>(m_trace.args.size() - 1);
   }
 
-  /// Most events come in runs of one thread.
+  /// Caches the last thread, because most events come in runs of one thread.
   std::uint32_t thread_of(const RawEvent& raw) {
     const std::string_view pid = text(raw.pid), tid = text(raw.tid);
     if (m_last_thread != k_none && pid == m_last_pid && tid == m_last_tid) return m_last_thread;
@@ -300,7 +300,7 @@ class Reader {
   [[nodiscard]] std::string_view text(Slice slice) const {
     return slice.empty() ? std::string_view() : m_scan.text(slice);
   }
-  /// Of a string, what stands between its quotes, escapes as they are.
+  /// The text between a string's quotes, with escapes unchanged.
   [[nodiscard]] std::string_view inside(Slice slice) const {
     const std::string_view all = text(slice);
     const bool quoted = all.size() >= 2 && all.front() == '"';

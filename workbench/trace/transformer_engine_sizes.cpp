@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How TransformerEngine says the order of the sizes: by words ("sbhd_sbhd_sbhd") in its autograd
-// functions, by numbers in the operators below them.
+// Reads TransformerEngine's order of sizes: words ("sbhd_sbhd_sbhd") in its autograd functions,
+// numbers in the operators below them.
 #include <fmt/format.h>
 
 #include <array>
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view k_packed = "packed sequences: their lengths are not recorded";
 
-/// "bshd_bshd_bshd", "sb3hd", "thd_t2hd", "HND": a word among the arguments that orders the sizes.
+/// The word among the arguments that gives the order of sizes: "bshd_bshd_bshd", "sb3hd",
+/// "thd_t2hd", "HND".
 std::string order_word(const RecordedArgs& args) {
   if (!args.concrete.is_array()) return {};
   for (const Json& item : args.concrete) {
@@ -26,7 +27,7 @@ std::string order_word(const RecordedArgs& args) {
   return {};
 }
 
-/// Sizes by the words for q's order and for that of k and v.
+/// The sizes, by the words for the order of q and of k and v.
 SizesOrWhy ordered(std::string_view order, std::string_view of_keys, const Shape& q, Shape k,
                    Shape v) {
   if (order == "thd" || of_keys == "thd") return {{}, std::string(k_packed)};
@@ -67,7 +68,7 @@ SizesOrWhy numbered_sizes(const OpRule& rule, const RecordedArgs& args, const Sh
             fmt::format("whether batch or length comes first is not recorded: q is {}, k {}",
                         text_of(q), text_of(k))};
   }
-  // Five each have the same order, however q, k and v share memory.
+  // Five numbers each have the same order, for each way in which q, k and v share memory.
   constexpr std::array<std::string_view, 3> k_shared{"sbhd", "bshd", "thd"};
   if (*number >= 0 && *number < 15) {
     const std::string_view order = k_shared[static_cast<std::size_t>(*number / 5)];
@@ -109,14 +110,14 @@ void read_mask_number(const RecordedArgs& args, int place, AttentionSizes& sizes
 }
 
 void read_numbers(const OpRule& rule, const RecordedArgs& args, AttentionSizes& sizes) {
-  // A bias, slopes of ALiBi or one more term of the softmax: a plain call has none of them.
+  // A plain call has no bias, no ALiBi slopes and no extra softmax term.
   for (const int place : {rule.layout + 1, rule.layout + 3}) {
     const auto number = args.integer(place);
     if (!number || *number != 0) sizes.masked = true;
   }
   if (!sizes.dtype.starts_with("uint8")) return;
   sizes.dtype = "fp8";
-  // Its gradients have dtypes of their own, which are numbers in a tensor.
+  // The gradients have their own dtypes, which are numbers in a tensor.
   if (rule.backward) sizes.bytes_known = false;
 }
 

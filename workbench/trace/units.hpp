@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Units and words that several tables of a profile need: factors, and text in lower case.
+// Units and text helpers shared by tables of a profile: factors, and lower-casing.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace wb::trace {
 
 inline constexpr double k_us_per_ms = 1e3, k_giga = 1e9;
 
-/// Of ASCII letters.
+/// Lower-cases ASCII letters.
 inline std::string lower(std::string_view text) {
   std::string low(text);
   std::transform(low.begin(), low.end(), low.begin(), ascii::lower);

@@ -10,7 +10,7 @@ std::string vendor_neutral(std::string_view markdown) {
   struct Word {
     std::string_view vendor, common;
   };
-  // Longer ones first.
+  // Longer words come first.
   constexpr std::array<Word, 14> k_words{{{"CUDA kernel", "GPU kernel"},
                                           {"HIP kernel", "GPU kernel"},
                                           {"cuDNN", "DNN primitives"},

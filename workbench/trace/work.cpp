@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The performance model: FLOPs of the two products (the softmax is left out) and the bytes that
-// must move at least. The formulas are those of TraceLens' perf model (MIT), so that figures of
-// both tools compare; docs/guide/trace.md has them with their limits.
+// The performance model: FLOPs of the two products (without the softmax) and the least bytes that
+// must move. The formulas are those of TraceLens' perf model (MIT), so that the two tools' figures
+// are comparable; docs/guide/trace.md lists them with their limits.
 #include <algorithm>
 
 #include "trace/op_sizes.hpp"
@@ -15,8 +15,7 @@ double product(std::initializer_list<std::int64_t> factors) {
   return value;
 }
 
-/// Queries of one step attend to what is theirs: prefill q·k less the causal half of q², decode
-/// q·k.
+/// The work of a serving step: prefill q·k less the causal half of q², decode q·k.
 CallWork serving_work(const AttentionSizes& s, const ServingStep& step) {
   const auto heads_q = static_cast<double>(s.H_Q), heads_kv = static_cast<double>(s.H_KV);
   const auto depth = static_cast<double>(s.d_qk + s.d_v);
@@ -30,8 +29,8 @@ CallWork serving_work(const AttentionSizes& s, const ServingStep& step) {
   return work;
 }
 
-/// The share of all pairs of a query and a key that causal attention computes. With as many queries
-/// as keys both corners come to one half.
+/// The share of all query-key pairs that causal attention computes: one half for both corners if
+/// the numbers of queries and keys are equal.
 double causal_part(const AttentionSizes& s) {
   const auto n_q = static_cast<double>(s.N_Q), n_kv = static_cast<double>(s.N_KV);
   const bool long_side_counts = s.bottom_right.value_or(true) == (n_q <= n_kv);
@@ -48,7 +47,7 @@ CallWork dense_work(const OpRule& rule, const AttentionSizes& s) {
   CallWork work;
   double elements = queries * (qk + v) + keys * (qk + v);
   if (rule.backward) {
-    // dV and dP, dQ and dK; a fused kernel computes the scores again.
+    // The products dV, dP, dQ and dK; a fused kernel also computes the scores again.
     const bool again = rule.attention == Attention::flash;
     work.flops = 2 * pairs * (2 * v + 2 * qk + (again ? qk : 0));
     const double groups = static_cast<double>(s.H_Q) / static_cast<double>(s.H_KV);
@@ -74,7 +73,7 @@ WorkOrWhy work_of(const OpRule& rule, const AttentionSizes& sizes,
   if (sizes.H_KV < 1 || sizes.H_Q % sizes.H_KV != 0) {
     return {{}, "the query heads are no multiple of the key heads"};
   }
-  // A list of chosen keys says how many they are, also where they lie in pages.
+  // A list of chosen keys gives their number, also in pages.
   if (rule.attention == Attention::paged && !sizes.chosen) {
     if (!step) return {{}, "the lengths of the sequences are not recorded (no annotation)"};
     if (!step->pairs_known) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One evaluation of a tune: built, told apart by its code, answered here. And what only a search
-// knows of its answers: the turns of a race's earlier stages, whether the best is proved.
+// One evaluation of a tune: built, identified by its code hash, answered on this device. Also the
+// search's own state: turns of a race's earlier stages, and whether the best is proved.
 #include "engine/context.hpp"
 #include "engine/subject.hpp"
 #include "tune/builds.hpp"
@@ -10,8 +10,8 @@
 
 namespace wb::tune {
 
-using engine::Proof;
 using engine::Subject;
+using engine::VerdictExtent;
 using search::Ask;
 
 Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
@@ -33,17 +33,17 @@ Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
     return answer;
   }
   answer.evaluation.artifact = *std::move(hash);
-  if (take_from_twin(ask, answer)) return answer;
+  if (take_duplicate_score(ask, answer)) return answer;
   const auto begin = m_context.services.clock.steady_now();
   WB_TRY_ASSIGN(PairLanes* const lanes, lanes_of(ask));
   WB_TRY_ASSIGN(const bool is_stopped, m_evaluator.judge_and_time(ask, candidate, *lanes, answer));
   if (is_stopped) ++m_totals.stopped_early;
-  if (answer.proof == Proof::screening) ++m_totals.screened;
+  if (answer.proof == VerdictExtent::screening) ++m_totals.screened;
   m_totals.measure_s += seconds_since(begin);
   return answer;
 }
 
-bool Tuner::take_from_twin(const Ask& ask, TuneAnswer& answer) const {
+bool Tuner::take_duplicate_score(const Ask& ask, TuneAnswer& answer) const {
   const auto twin = m_ledger.first_with(answer.evaluation.artifact);
   if (!twin || *twin == ask.configuration) return false;
   const auto score = m_strategy.duplicate_of(*twin);
@@ -71,11 +71,11 @@ Result<PairLanes*> Tuner::lanes_of(const Ask& ask) {
   return &found->second;
 }
 
-/// The turns of an interrupted run, from its log or from the reply that it kept.
+/// The turns of an interrupted run, from its log or from the stored reply.
 Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const {
-  if (answer.elsewhere) {
-    // Turns that cannot be read any more are not known, as those of a shorter log.
-    const auto text = m_context.session->read_blob(answer.elsewhere->reply);
+  if (answer.remote) {
+    // Unreadable turns count as unknown, as in a truncated log.
+    const auto text = m_context.session->read_blob(answer.remote->reply);
     if (!text) return {};
     const auto json = parse_json(*text, "a kept reply");
     if (!json) return {};
@@ -107,7 +107,7 @@ Result<void> Tuner::prove_promising() {
   while (const auto promising = m_strategy.promising()) {
     WB_TRY(m_context.check_stop());
     WB_TRY_ASSIGN(const Outcome<Subject> candidate, subject(*promising));
-    if (!candidate) return {};  // the confirmation says what became of it
+    if (!candidate) return {};  // the confirmation reports it
     const auto begin = m_context.services.clock.steady_now();
     WB_TRY_ASSIGN(const auto failure, m_evaluator.judge_wholly(*candidate));
     m_totals.measure_s += seconds_since(begin);
@@ -116,7 +116,7 @@ Result<void> Tuner::prove_promising() {
     TuneAnswer& answer = m_answers.at(m_place_of_answer.at(*promising));
     answer.evaluation.score = search::invalid_score(failure->invalidity);
     answer.message = failure->message;
-    answer.proof = Proof::none;
+    answer.proof = VerdictExtent::none;
     ++m_totals.retracted;
   }
   return {};

@@ -15,12 +15,12 @@ using variant::Configuration;
 
 namespace {
 
-/// Left free on a machine whose GPU is measured: for the subject and for supervisor or judge. One
-/// that waits for a CPU makes the turn foreign load.
+/// CPUs left free on a machine whose GPU is measured: for the subject, and for supervisor or judge.
+/// If one of them waits for a CPU, the turn has foreign load.
 constexpr std::size_t k_measuring_cpus = 2;
 
-/// Children inherit it. Where it cannot be had the builders run anywhere, and a turn that they
-/// disturb is flagged and taken again.
+/// Restricts this thread and its children to these CPUs. If that fails, builders run anywhere, and
+/// turns that they disturb are flagged and repeated.
 void keep_to(const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -32,8 +32,8 @@ void keep_to(const std::vector<int>& cpus) {
 
 }  // namespace
 
-BuildPlace place_of_builds(const device::Device& device, std::string_view transport,
-                           const std::vector<int>& allowed) {
+BuildCpus choose_build_cpus(const device::Device& device, std::string_view transport,
+                            const std::vector<int>& allowed) {
   const std::size_t all = std::max<std::size_t>(allowed.size(), 1);
   if (transport.starts_with("ssh ")) return {true, all, {}, {}};
   if (device.backend != "cpu") {
@@ -43,7 +43,7 @@ BuildPlace place_of_builds(const device::Device& device, std::string_view transp
   const auto measured =
       device::parse_cpu_set(colon == std::string::npos ? "" : device.id.substr(colon + 1));
   if (!measured) return {false, all, {}, {}};
-  BuildPlace place{true, 0, {}, {}};
+  BuildCpus place{true, 0, {}, {}};
   std::partition_copy(allowed.begin(), allowed.end(), std::back_inserter(place.lent_cpus),
                       std::back_inserter(place.cpus), [&](int cpu) {
                         return std::find(measured->begin(), measured->end(), cpu) !=
@@ -54,7 +54,7 @@ BuildPlace place_of_builds(const device::Device& device, std::string_view transp
   return place;
 }
 
-BuildQueue::BuildQueue(Build build, const BuildPlace& place) : m_build(std::move(build)) {
+BuildQueue::BuildQueue(Build build, const BuildCpus& place) : m_build(std::move(build)) {
   for (std::size_t i = 0; i < std::max<std::size_t>(place.builders, 1); ++i) {
     m_threads.emplace_back([this, cpus = place.cpus] { work(cpus, false); });
   }
@@ -127,7 +127,8 @@ void BuildQueue::work(const std::vector<int>& cpus, bool is_guest) {
     Outcome<Subject> subject = [&]() -> Outcome<Subject> {
       try {
         return m_build(configuration);
-      } catch (const std::exception& fault) {  // out of memory, say; the thread must not die of it
+      } catch (
+          const std::exception& fault) {  // out of memory, for example; the thread must survive
         return Failure{Invalidity::environment, std::string("the builder failed: ") + fault.what(),
                        ""};
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// BuildQueue: the compilers of a tune, ahead of the measuring side on threads of
-// their own, with a bounded list of wishes. And where they may run without disturbing a turn.
+// BuildQueue: runs a tune's compilers on threads of their own, ahead of the measuring side, from a
+// bounded list; and chooses CPUs on which they do not disturb a turn.
 #pragma once
 
 #include <chrono>
@@ -17,19 +17,19 @@
 
 namespace wb::tune {
 
-/// CPUs for the builders. The device's own CPUs are never shared with a turn: builds on them would
-/// be foreign load. `overlaps`: there are others, so that builds go on while the device measures;
-/// else the two take turns.
-struct BuildPlace {
+/// CPUs for the builders. The device's own CPUs are never shared with a turn, where builds would be
+/// foreign load. `overlaps`: there are others, so that builds continue while the device measures;
+/// else building and measuring alternate.
+struct BuildCpus {
   bool overlaps = false;
   std::size_t builders = 1;
-  std::vector<int> cpus;       ///< to keep to; empty: any
-  std::vector<int> lent_cpus;  ///< the device's own, one more builder each while they are lent
+  std::vector<int> cpus;       ///< the allowed CPUs; empty: any
+  std::vector<int> lent_cpus;  ///< the device's own; one more builder each while they are lent
 };
-/// `allowed`: the CPUs this process may use. A device elsewhere leaves all of them free, a GPU all
-/// but two. `transport`: Transport::description().
-BuildPlace place_of_builds(const device::Device& device, std::string_view transport,
-                           const std::vector<int>& allowed);
+/// `allowed`: the CPUs that this process may use. A device on another machine leaves all of them
+/// free, a GPU all but two. `transport`: Transport::description().
+BuildCpus choose_build_cpus(const device::Device& device, std::string_view transport,
+                            const std::vector<int>& allowed);
 
 class BuildQueue {
  public:
@@ -40,19 +40,20 @@ class BuildQueue {
     double wall_s = 0;  ///< of this call, cache hits included
   };
   /// `build` is called from several threads at once.
-  BuildQueue(Build build, const BuildPlace& place);
-  /// Drops what waits, and waits for the builds under way.
+  BuildQueue(Build build, const BuildCpus& place);
+  /// Drops waiting builds and waits for running ones.
   ~BuildQueue();
   BuildQueue(const BuildQueue&) = delete;
   BuildQueue& operator=(const BuildQueue&) = delete;
 
-  /// Replaces the list of what to build next. What runs already is not started twice.
+  /// Replaces the list of the next builds. Running ones are not started twice.
   void want(const std::vector<variant::Configuration>& soonest_first);
-  /// True: the device's own CPUs wait for a build, so builds may start there too. False: none
-  /// starts there any more, and a turn may begin once is_returned().
+  /// True: the device's CPUs are idle while they wait for a build, so builds may start there too.
+  /// False: no more start there, and a turn may begin once is_returned().
   void lend(bool is_lent);
-  [[nodiscard]] bool is_returned() const;  ///< nothing runs on what was lent
-  /// What ended since the last call, in order of ending. Waits up to `patience` for the first.
+  [[nodiscard]] bool is_returned() const;  ///< no build runs on the lent CPUs
+  /// Builds that ended since the last call, in order of ending. Waits up to `patience` for the
+  /// first.
   std::vector<Built> take(std::chrono::milliseconds patience);
   [[nodiscard]] bool is_idle() const;  ///< nothing waits, runs or is to be taken
 

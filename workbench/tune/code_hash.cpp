@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint32_t k_digest_max_bytes = 64;
 
-/// Notes are {name size 4, digest size, type 3 (NT_GNU_BUILD_ID), "GNU\0", digest}, sizes as 32-bit
-/// words of the host's byte order.
+/// Notes are {name size 4, digest size, type 3 (NT_GNU_BUILD_ID), "GNU\0", digest}, with sizes as
+/// 32-bit words in host byte order.
 void blank_linker_ids(std::string& bytes) {
   constexpr std::uint32_t k_name_bytes = 4, k_build_id_type = 3;
   constexpr std::size_t k_head_bytes = 12;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The hash of an artifact's code, apart from its name: two configurations whose macros lead to the
-// same code have equal ones, so a tune measures them once.
+// The hash of an artifact's code without its build id: configurations whose macros give the same
+// code have equal hashes, so a tune measures them once.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace wb::tune {
 
-/// SHA-256 of a shared library with every occurrence of `build_id` (what WB_BUILD_ID said) and the
-/// linker's own build-id note, which hashes it, blanked. Equal hashes mean equal bytes otherwise.
+/// SHA-256 of a shared library in which every occurrence of `build_id` (the value of WB_BUILD_ID)
+/// and the linker's build-id note, which hashes it, are blanked.
 std::string code_hash(std::string_view library, std::string_view build_id);
 
 }  // namespace wb::tune

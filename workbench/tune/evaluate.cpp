@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The other end of a tune whose evaluations run elsewhere: one request, answered by this process's
-// compiler and device, with nothing kept.
+// Answers one request of a tune in another process, with this process's compiler and device; keeps
+// nothing.
 #include "tune/evaluate.hpp"
 
 #include <fmt/format.h>
@@ -115,7 +115,7 @@ Result<Json> evaluate(engine::Engine& engine, const Json& request) {
   WB_TRY(context.check_stop());
   WB_TRY_ASSIGN(const EvaluationRequest wanted, request_from_json(request));
   Result<EvaluationReply> reply = evaluate_request(context, wanted);
-  // The next call, of another session maybe, sees nothing of it but the worker.
+  // Later calls, perhaps of another session, see nothing of it but the worker.
   context.settings = {};
   context.settings.backend = wanted.backend;
   context.floors.clear();

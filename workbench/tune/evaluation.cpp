@@ -21,7 +21,6 @@ using engine::Lane;
 using engine::Objective;
 using engine::ObjectiveRule;
 using engine::ProblemScore;
-using engine::Proof;
 using engine::Refusal;
 using engine::RoundPart;
 using engine::Run;
@@ -29,6 +28,7 @@ using engine::Subject;
 using engine::SubjectProcesses;
 using engine::TimingRequest;
 using engine::TimingResult;
+using engine::VerdictExtent;
 using measure::Comparison;
 using problem::Problem;
 using search::Ask;
@@ -36,18 +36,19 @@ using search::StrategyKind;
 
 namespace {
 
-/// A turn of a search settles for 1 to 10 ms. What it chooses is measured again, in turns that
-/// settle for five times as long.
+/// A turn of a search settles for 1 to 10 ms. The chosen configuration is measured again, in turns
+/// that settle five times as long.
 constexpr double k_settle_us = 1'000;
 constexpr std::uint64_t k_library_max_bytes = 256ull << 20;
 
-/// Turns that are taken in one go; after each but the last the search may have seen enough.
+/// Turns taken in one request; after each but the last the search may stop early.
 struct Step {
   std::int64_t first, rounds;
   RoundPart part = RoundPart::whole;
 };
 
-/// A race asks again for whom it keeps, so it takes whole rounds; its later stages are not stopped.
+/// A race asks again for its survivors, so it takes whole rounds, and its later stages are not
+/// stopped early.
 std::vector<Step> steps_of(const Ask& ask, StrategyKind kind) {
   if (!ask.against || ask.stage > 0) return {{0, ask.rounds}};
   std::vector<Step> steps;
@@ -79,7 +80,7 @@ std::optional<Failure> failure_of(const PairLanes& lanes, std::size_t side) {
 void fail(TuneAnswer& answer, const Failure& failure) {
   answer.evaluation.score = search::invalid_score(failure.invalidity);
   answer.message = failure.message;
-  answer.proof = Proof::none;
+  answer.proof = VerdictExtent::none;
 }
 
 void append(PairLanes& lanes, const PairLanes& more) {
@@ -98,7 +99,8 @@ Outcome<std::string> code_hash_of(const Context& context, const Subject& subject
 Evaluator::Evaluator(Context& context, const EvaluationTerms& terms, SubjectOf subject_of)
     : m_context(context), m_terms(terms), m_subject_of(std::move(subject_of)) {}
 
-/// The first one and whoever a race asks again for stay, so they have the whole verdict at once.
+/// The first configuration, and those that a race asks for again, stay, so they get the whole
+/// verdict at once.
 bool Evaluator::may_be_screened(const Ask& ask, const Subject& candidate) const {
   return ask.against && m_terms.kind != StrategyKind::racing &&
          !m_judged.contains(candidate.artifact.id);
@@ -108,20 +110,21 @@ Result<std::optional<Failure>> Evaluator::judge_to_time(const Ask& ask, const Su
                                                         SubjectProcesses& processes,
                                                         TuneAnswer& answer) {
   if (!may_be_screened(ask, candidate)) {
-    answer.proof = Proof::whole;
+    answer.proof = VerdictExtent::whole;
     return judge_wholly(candidate);
   }
-  answer.proof = Proof::screening;
+  answer.proof = VerdictExtent::screening;
   const std::vector<Problem> problems = problems_to_time(candidate);
-  if (problems.empty()) return std::optional<Failure>{};  // time() says so
+  if (problems.empty()) return std::optional<Failure>{};  // time() reports it
   WB_TRY_ASSIGN(
       const auto judgements,
-      judge_subject(m_context, candidate, problems, Proof::screening, &processes, Refusal::fails,
-                    drawn_runs(m_context, candidate, m_context.settings.suite, Proof::screening)));
+      judge_subject(
+          m_context, candidate, problems, VerdictExtent::screening, &processes, Refusal::fails,
+          drawn_runs(m_context, candidate, m_context.settings.suite, VerdictExtent::screening)));
   return failure_of(judgements);
 }
 
-/// In a process of its own, and once a configuration: a race that asks again has it already.
+/// Judges in its own process, once per artifact, since a race asks for the same artifact again.
 Result<std::optional<Failure>> Evaluator::judge_wholly(const Subject& candidate) {
   if (m_judged.contains(candidate.artifact.id)) return std::optional<Failure>{};
   Run run;
@@ -144,15 +147,16 @@ Result<bool> Evaluator::judge_and_time(const Ask& ask, const Subject& candidate,
   }
   const search::Score& score = answer.evaluation.score;
   if (!failure && !score.invalidity && score.outcome == measure::ComparisonOutcome::faster) {
-    // The others are going to be compared with it.
+    // The others will be compared with it.
     WB_TRY_ASSIGN(failure, judge_wholly(candidate));
-    answer.proof = Proof::whole;
+    answer.proof = VerdictExtent::whole;
   }
   if (failure) fail(answer, *failure);
   return is_stopped;
 }
 
-/// An objective of one problem is searched on that problem; the others are seen at confirmation.
+/// An objective of one problem is searched on that problem only; the others are measured at
+/// confirmation.
 std::vector<Problem> Evaluator::problems_to_time(const Subject& candidate) const {
   const Objective& objective = m_context.settings.objective;
   std::vector<Problem> problems;
@@ -223,7 +227,8 @@ Result<bool> Evaluator::time(const Ask& ask, const Subject& candidate, SubjectPr
   for (std::size_t i = 0; i < steps.size(); ++i) {
     request.part = steps[i].part;
     const bool is_glance = request.part == RoundPart::first_half;
-    // Who is stopped here gains nothing; whoever goes on has them in the second half.
+    // A candidate stopped here gains nothing; one that continues has fresh calls in the second
+    // half.
     request.fresh_calls = !is_glance;
     WB_TRY(take_rounds(request, steps[i].first, steps[i].rounds, lanes, answer));
     if (i + 1 == steps.size() || failure_of(lanes, 0) || failure_of(lanes, 1)) break;
@@ -258,8 +263,8 @@ void Evaluator::set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& an
   if (total.outcome == measure::ComparisonOutcome::ambiguous) answer.message = total.reason;
 }
 
-/// By the objective's rule. A problem that one of the two does not take says nothing here: it
-/// counts as 1. Only the confirmation knows what the incumbent does on it.
+/// Compares by the objective's rule. A problem that one of the two does not support counts as 1;
+/// only the confirmation measures the incumbent on it.
 Comparison Evaluator::compare_pair(const Ask& ask, const PairLanes& lanes) const {
   const Objective& objective = m_context.settings.objective;
   std::vector<ProblemScore> scores;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One question of a search, answered on the device of this process: judged,
-// timed beside the best so far, scored. A tune asks here, and so does evaluate_request() for a tune
-// of another process.
+// Evaluates one question of a search on this process's device: judges it, times it beside the best
+// so far, and scores it. Used by a tune, and by evaluate_request() for another process's tune.
 #pragma once
 
 #include <array>
@@ -18,19 +17,19 @@
 
 namespace wb::tune {
 
-/// What a configuration of the search stands for: something that can be built.
+/// What a configuration of the search means: something that can be built.
 struct Candidate {
   variant::Variant variant;
   variant::Configuration configuration;
   std::string name;  ///< for people and the log
 };
 
-/// Of an answer that another process measured (evaluation_exchange.hpp).
-struct MeasuredElsewhere {
-  std::string device;                             ///< its name
-  std::string reply;                              ///< blob: all that it said, its turns included
-  std::optional<variant::Configuration> against;  ///< what was best when it was asked
-  search::Score score;                            ///< against that
+/// The part of an answer that another process measured (evaluation_exchange.hpp).
+struct RemoteMeasurement {
+  std::string device;                             ///< name of the device
+  std::string reply;                              ///< blob with the whole reply, turns included
+  std::optional<variant::Configuration> against;  ///< the best when it was asked
+  search::Score score;                            ///< against that best
 };
 
 /// One `evaluation` event.
@@ -39,51 +38,53 @@ struct TuneAnswer {
   std::string artifact_id, message;
   std::int64_t stage = 0;
   std::optional<variant::Configuration> against, duplicate_of;
-  engine::Proof proof =
-      engine::Proof::none;  ///< that it passed before it was told; a duplicate's is its twin's
+  engine::VerdictExtent proof =
+      /// The verdict that it passed before it was told; a duplicate has its original's.
+      engine::VerdictExtent::none;
   double build_s = 0;
-  std::pair<std::int64_t, std::int64_t> turns;  ///< first and last event; 0: not timed here
-  std::optional<MeasuredElsewhere> elsewhere = {};
+  /// First and last event; 0: not timed in this process.
+  std::pair<std::int64_t, std::int64_t> turns;
+  std::optional<RemoteMeasurement> remote = {};
 };
 Json to_json(const TuneAnswer& answer);
 Result<TuneAnswer> answer_from_json(const Json& payload);
-/// The answer is this failure.
+/// Makes the answer this failure.
 void fail(TuneAnswer& answer, const Failure& failure);
 
 /// The two sides of a pair on each problem of the suite, over all stages.
 using PairLanes = std::vector<std::array<engine::Lane, 2>>;
 void append(PairLanes& lanes, const PairLanes& more);
 
-/// What a search asks for in the same way every time.
+/// The parts of a search's questions that do not change.
 struct EvaluationTerms {
   search::StrategyKind kind = search::StrategyKind::random;
   std::int64_t placements = 1;
   search::EarlyStop early_stop = {};
 };
 
-/// What the code of a build is told apart by; empty for Python. Failures: environment (the cache
-/// went away, say: nothing that could be told of the configuration).
+/// The hash of a build's code; empty for Python. Failures: environment (the cache was removed, for
+/// example), which says nothing about the configuration.
 Outcome<std::string> code_hash_of(const engine::Context& context, const engine::Subject& subject);
 
-/// By the context's settings (suite, objective, effort) and floors; what happens is logged where a
-/// session is held.
+/// Works by the context's settings (suite, objective, effort) and floors, and logs if a session is
+/// held.
 class Evaluator {
  public:
-  /// Builds the other side of a pair once the candidate passed its verdict.
+  /// Builds the other side of a pair, once the candidate passed its verdict.
   using SubjectOf = std::function<Result<Outcome<engine::Subject>>(const variant::Configuration&)>;
   Evaluator(engine::Context& context, const EvaluationTerms& terms, SubjectOf subject_of);
 
-  /// Fills the answer's proof, turns, score and message; `lanes` gets the turns of one that has a
-  /// score. Returns whether it saw enough before the last round. Errors: those of the log, of
-  /// `subject_of`; canceled.
+  /// Fills the answer's proof, turns, score and message; `lanes` gets the turns of a scored one.
+  /// Returns whether it stopped before the last round. Errors: those of the log, of `subject_of`;
+  /// canceled.
   Result<bool> judge_and_time(const search::Ask& ask, const engine::Subject& candidate,
                               PairLanes& lanes, TuneAnswer& answer);
-  /// In a process of its own, and once an artifact: a race that asks again has it already.
+  /// Judges in its own process, once per artifact, since a race asks for the same artifact again.
   Result<std::optional<Failure>> judge_wholly(const engine::Subject& candidate);
   [[nodiscard]] bool was_judged(const engine::Subject& subject) const {
     return m_judged.contains(subject.artifact.id);
   }
-  /// The answer's score from these lanes, or the failure that they hold.
+  /// Sets the answer's score from these lanes, or the failure that they hold.
   void set_score(const search::Ask& ask, const PairLanes& lanes, TuneAnswer& answer) const;
   [[nodiscard]] std::size_t place_in_suite(const std::string& problem) const;
 
@@ -93,14 +94,14 @@ class Evaluator {
  private:
   [[nodiscard]] bool may_be_screened(const search::Ask& ask,
                                      const engine::Subject& candidate) const;
-  /// No time without it. Fills the answer's proof; a screened process stays, to be timed.
+  /// Judges before timing. Fills the answer's proof; a screened process is kept for timing.
   Result<std::optional<Failure>> judge_to_time(const search::Ask& ask,
                                                const engine::Subject& candidate,
                                                engine::SubjectProcesses& processes,
                                                TuneAnswer& answer);
   Result<bool> time(const search::Ask& ask, const engine::Subject& candidate,
                     engine::SubjectProcesses& processes, PairLanes& known, TuneAnswer& answer);
-  /// Rounds from `first` on of the request's subjects, added to the lanes and the answer's events.
+  /// Adds rounds from `first` on of the request's subjects to the lanes and to the answer's events.
   Result<void> take_rounds(engine::TimingRequest& request, std::int64_t first, std::int64_t rounds,
                            PairLanes& lanes, TuneAnswer& answer);
   [[nodiscard]] measure::Comparison compare_pair(const search::Ask& ask,
@@ -109,7 +110,7 @@ class Evaluator {
   engine::Context& m_context;
   EvaluationTerms m_terms;
   SubjectOf m_subject_of;
-  std::set<std::string> m_judged;  ///< artifacts that passed the whole verdict here
+  std::set<std::string> m_judged;  ///< artifacts that passed the whole verdict in this process
 };
 
 }  // namespace wb::tune

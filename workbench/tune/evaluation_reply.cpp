@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Replies, and what is refused of them: whoever made one may be wrong in any way.
+// Replies, and the checks on them, since a reply may be wrong in any way.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace wb::tune {
 
 using engine::Lane;
-using engine::parse_proof;
+using engine::parse_verdict_extent;
 using measure::Turn;
 
 namespace {
 
-/// More than any effort takes of one side of a pair.
+/// More than any effort needs for one side of a pair.
 constexpr std::size_t k_turns_max = 10'000, k_samples_max = 100'000, k_message_max = 4'096;
-/// Clocks differ a little, and a compiler may run on this many CPUs.
+/// Clocks differ a little, and a compiler may use this many CPUs.
 constexpr double k_slack_s = 1, k_cpus_max = 1'024;
 constexpr std::array<std::string_view, 2> k_sides{"candidate", "against"};
 
@@ -73,7 +73,7 @@ Result<Lane> read_lane(const Json* json) {
   return lane;
 }
 
-/// What must agree, so that the figures are of what was asked for.
+/// Checks the fields that must agree, so that the figures are of the requested evaluation.
 Result<void> check_origin(const EvaluationReply& reply, const EvaluationRequest& request) {
   if (reply.id != request.id) return bad_reply("it answers another request");
   if (reply.workbench_version != request.workbench_version) {
@@ -168,7 +168,7 @@ Result<EvaluationReply> reply_from_json(const Json& json, const EvaluationReques
   reply.device = reader.string("device");
   reply.artifact_id = printable(reader.string("artifact_id"), 128);
   reply.code_hash = printable(reader.string("code_hash"), 128);
-  reply.proof = parse_proof(reader.string("proof"));
+  reply.proof = parse_verdict_extent(reader.string("proof"));
   reply.is_stopped_early = reader.boolean_or("stopped_early", false);
   for (auto& [key, value] :
        {std::pair{"build_s", &reply.build_s}, std::pair{"compile_cpu_s", &reply.compile_cpu_s},

@@ -10,8 +10,8 @@
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "search/program.hpp"
-#include "tune/crew.hpp"
 #include "tune/evaluation.hpp"
+#include "tune/remote_evaluator.hpp"
 #include "tune/tune.hpp"
 #include "variant/restriction.hpp"
 
@@ -30,7 +30,7 @@ using variant::Variant;
 
 namespace {
 
-/// More than anyone waits for without having said so.
+/// The largest space that may be searched without a limit.
 constexpr std::uint64_t k_unlimited_max = 1'000;
 constexpr std::size_t k_entrants_max = 64;
 const std::string k_entrant = "entrant";  ///< the only parameter of a race's space
@@ -52,8 +52,8 @@ Json options_json(const StrategyOptions& options) {
   return json;
 }
 
-/// Answers may be joined when the same code was asked for the same, built by the same compiler and
-/// measured on the same device.
+/// Equal for answers that may be joined: the same code, asked for the same, built by the same
+/// compiler and measured on the same device.
 Result<std::string> tune_id(Context& context, const TunePlan& plan) {
   auto worker = context.need_worker();
   if (!worker) {
@@ -81,14 +81,14 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
            {"objective", to_json(context.settings.objective)},
            {"effort", context.settings.effort},
            {"device", context.hello->device.id}};
-  // As many proposals as are wanted at once: others come of another number.
-  if (search::is_outside(plan.options.kind)) key["in_flight"] = plan.options.in_flight;
+  // Included because a proposer's proposals depend on how many are requested at once.
+  if (search::is_external(plan.options.kind)) key["in_flight"] = plan.options.in_flight;
   for (const Backend backend : backends) {
     const variant::Toolchain* toolchain = toolchain_of(services, backend);
-    if (toolchain == nullptr) continue;  // python, or its builds say what is missing
+    if (toolchain == nullptr) continue;  // python, or its builds report what is missing
     WB_TRY_ASSIGN(const variant::CompilerIdentity compiler,
                   toolchain->remembered_identity(context.cache.root() / "compilers"));
-    // The target of a CUDA build follows from variant and device, which stand here already.
+    // A CUDA build's target follows from variant and device, which are included already.
     const std::string prefix = backend == Backend::cuda ? "cuda_" : "";
     key[prefix + "compiler"] = compiler.signature;
     key[prefix + "target"] = toolchain->target_identity(services.build_options);
@@ -127,8 +127,8 @@ Result<TuneBudget> read_budget(const Context& context, const Json& args, const S
   return budget;
 }
 
-/// The configuration that is asked first: what was named, else what the incumbent uses when it is
-/// the same variant, else the manifest's defaults.
+/// The first configuration to ask: the named one, else the incumbent's if it is the same variant,
+/// else the manifest's defaults.
 Result<Configuration> start_of(const Context& context, const Variant& variant,
                                Configuration named) {
   if (named.empty() && context.incumbent->variant.id == variant.id) {
@@ -137,21 +137,21 @@ Result<Configuration> start_of(const Context& context, const Variant& variant,
   return variant::complete_configuration(variant.manifest, named);
 }
 
-/// Whose configurations are searched.
-struct Field {
+/// The variant whose configurations are searched.
+struct SearchTarget {
   Variant variant;
   std::vector<Candidate> entrants;
   SearchSpace space;
 };
 
-Result<TunePlan> make_plan(Context& context, const Json& args, Field field, StrategyOptions options,
-                           std::int64_t in_flight) {
-  const std::string name = field.entrants.empty() ? field.variant.manifest.name : "the variants";
+Result<TunePlan> make_plan(Context& context, const Json& args, SearchTarget target,
+                           StrategyOptions options, std::int64_t in_flight) {
+  const std::string name = target.entrants.empty() ? target.variant.manifest.name : "the variants";
   WB_TRY_ASSIGN(const TuneBudget budget,
-                read_budget(context, args, field.space, name, options.kind));
-  TunePlan plan{.variant = std::move(field.variant),
-                .entrants = std::move(field.entrants),
-                .space = std::move(field.space),
+                read_budget(context, args, target.space, name, options.kind));
+  TunePlan plan{.variant = std::move(target.variant),
+                .entrants = std::move(target.entrants),
+                .space = std::move(target.space),
                 .options = std::move(options),
                 .budget = budget,
                 .early_stop = {},
@@ -180,7 +180,7 @@ Result<TunePlan> plan_tune(Context& context, const Json& args) {
                 SearchSpace::make(proposal.first.manifest, context.settings.suite));
   StrategyOptions options;
   options.kind = *search::parse_strategy_kind(args.value("strategy", "random"));
-  WB_TRY_ASSIGN(const std::int64_t in_flight, crew_size(context.services.ask_program));
+  WB_TRY_ASSIGN(const std::int64_t in_flight, remote_capacity(context.services.ask_program));
   options.in_flight = std::max<std::int64_t>(in_flight, 1);
   options.make_proposer = search::proposers_of(context.services.ask_program, options.in_flight);
   WB_TRY_ASSIGN(options.start, start_of(context, proposal.first, std::move(proposal.second)));
@@ -218,7 +218,7 @@ Result<TunePlan> plan_race(Context& context, const Json& args) {
   options.entrants = static_cast<std::int64_t>(entrants.size());
   options.start = Configuration{{k_entrant, 1}};
   Variant first = entrants.front().variant;
-  WB_TRY_ASSIGN(const std::int64_t in_flight, crew_size(context.services.ask_program));
+  WB_TRY_ASSIGN(const std::int64_t in_flight, remote_capacity(context.services.ask_program));
   return make_plan(context, args, {std::move(first), std::move(entrants), std::move(space)},
                    std::move(options), in_flight);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The search of a tune: ask, have it built ahead, answer, log, tell.
+// The search of a tune: ask, build ahead, answer, log, tell.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,25 +21,25 @@ using variant::Configuration;
 
 namespace {
 
-constexpr int k_attempts = 3;  ///< of an evaluation that failed for the machine's sake
-/// So many evaluations in a row that fail so: nothing more can be learned here now.
+constexpr int k_attempts = 3;  ///< of an evaluation with `environment` failures
+/// After this many `environment` failures in a row the search ends.
 constexpr std::int64_t k_machine_failures = 3;
-/// Guesses built ahead, where builds overlap with the turns: some are for nothing.
+/// Guesses built ahead while builds overlap with turns; some are not needed.
 constexpr std::size_t k_guesses_beside = 4;
 constexpr auto k_patience = std::chrono::milliseconds(100);
 
 }  // namespace
 
 Tuner::Tuner(Context& context, const TunePlan& plan, search::Strategy strategy,
-             const TunePast& past)
+             const TuneHistory& past)
     : m_context(context),
       m_plan(plan),
       m_strategy(std::move(strategy)),
       m_past_seconds(past.seconds),
       m_past_usd(past.usd),
       m_started(context.services.clock.steady_now()),
-      m_place(place_of_builds(context.hello->device, context.worker->description(),
-                              device::allowed_cpus())),
+      m_place(choose_build_cpus(context.hello->device, context.worker->description(),
+                                device::allowed_cpus())),
       m_queue(
           [this](const Configuration& wanted) {
             const Candidate made = m_plan.candidate(wanted);
@@ -48,7 +48,7 @@ Tuner::Tuner(Context& context, const TunePlan& plan, search::Strategy strategy,
           m_place),
       m_evaluator(context, {plan.options.kind, plan.effort.placements, plan.early_stop},
                   [this](const Configuration& wanted) { return subject(wanted); }) {
-  if (plan.in_flight > 0) m_crew.emplace(context.services.ask_program, context.services.clock);
+  if (plan.in_flight > 0) m_remote.emplace(context.services.ask_program, context.services.clock);
 }
 
 double Tuner::seconds_since(std::chrono::steady_clock::time_point begin) const {
@@ -113,8 +113,8 @@ Result<std::string> Tuner::search() {
     WB_TRY(answer(*ask));
   }
   m_is_searching = false;
-  if (m_crew) WB_TRY(dismiss_crew());
-  // What was built ahead and is not needed was paid for all the same.
+  if (m_remote) WB_TRY(dismiss_remote());
+  // Unneeded builds were paid for all the same.
   m_queue.want({});
   while (!m_queue.is_idle()) WB_TRY(collect_builds(k_patience));
   WB_TRY(prove_promising());
@@ -131,15 +131,15 @@ Result<void> Tuner::answer(const search::Ask& ask) {
   TuneAnswer found;
   for (int attempt = 0; attempt < k_attempts; ++attempt) {
     WB_TRY(m_context.check_stop());
-    if (m_crew) {
-      WB_TRY_ASSIGN(auto replied, evaluate_elsewhere(ask));
+    if (m_remote) {
+      WB_TRY_ASSIGN(auto replied, evaluate_remotely(ask));
       if (!replied) return {};
       found = *std::move(replied);
     } else {
       WB_TRY_ASSIGN(found, evaluate(ask));
     }
     if (found.evaluation.score.invalidity != Invalidity::environment) break;
-    m_built.erase(ask.configuration);  // the build itself may be what failed
+    m_built.erase(ask.configuration);  // the build itself may have failed
   }
   WB_TRY(m_context.check_stop());  // a stop looks like a failure of the machine
   Json event = to_json(found);
@@ -151,7 +151,7 @@ Result<void> Tuner::answer(const search::Ask& ask) {
   const bool is_machine = found.evaluation.score.invalidity == Invalidity::environment;
   m_machine_failures = is_machine ? m_machine_failures + 1 : 0;
   WB_TRY(tell(found));
-  // The best is timed again and again; all others come from the cache if they are asked once more.
+  // The best is timed repeatedly; all others come from the cache if they are asked again.
   const auto best = m_strategy.best();
   std::erase_if(m_built, [&](const auto& built) {
     return m_place_of_answer.contains(built.first) && (!best || built.first != *best);
@@ -174,7 +174,7 @@ Result<void> Tuner::tell(const TuneAnswer& answer) {
   return {};
 }
 
-/// At most as many answers as the budget leaves, one at least.
+/// At most the number of answers that the budget leaves, at least one.
 std::size_t Tuner::left_to_tell(std::size_t most) const {
   if (!m_plan.budget.evaluations) return most;
   const auto left = *m_plan.budget.evaluations - m_told;
@@ -183,9 +183,9 @@ std::size_t Tuner::left_to_tell(std::size_t most) const {
 
 std::vector<Configuration> Tuner::wishes(const Configuration& first) const {
   if (!m_is_searching) return {first};
-  // Where builders and turns alternate, a batch that fills the builders twice wastes the least;
-  // guesses that an answer may overtake only fill builders that would be idle, and where builds
-  // overlap with the turns a few. What is certain to be asked keeps all builders busy.
+  // If building and measuring alternate, a batch that fills the builders twice wastes the least.
+  // Guesses that an answer may overtake only fill idle builders, or a few builders that overlap
+  // with turns. Certain questions keep all builders busy.
   const std::size_t usual_ahead =
       m_place.overlaps ? std::max(k_guesses_beside, m_place.builders) : 2 * m_place.builders - 1;
   std::size_t most = m_plan.ahead ? static_cast<std::size_t>(*m_plan.ahead) + 1 : usual_ahead + 1;
@@ -209,7 +209,7 @@ std::vector<Configuration> Tuner::wishes(const Configuration& first) const {
 Result<void> Tuner::collect_builds(std::chrono::milliseconds patience) {
   for (BuildQueue::Built& built : m_queue.take(patience)) {
     const Configuration configuration = built.configuration;
-    // Once: the cache gives the same again. A failure is told as often as it happens.
+    // Logged once, since the cache returns the same again. Failures are logged each time.
     if (!m_logged.contains(configuration)) {
       const Candidate made = m_plan.candidate(configuration);
       WB_TRY(log_built(m_context, made.variant, made.configuration, built.subject));
@@ -235,8 +235,8 @@ Result<const BuildQueue::Built*> Tuner::need(const Configuration& configuration)
     }
     return {};
   };
-  // Nobody may compile beside a turn on the same CPUs: they are lent while nothing can be measured,
-  // and where there are no others, the whole batch is awaited.
+  // No compiler may run beside a turn on the same CPUs: the device's CPUs are lent while nothing
+  // can be measured, and without other CPUs the whole batch is awaited.
   m_queue.lend(m_place.overlaps);
   const Result<void> came = collect_until([&] { return m_built.contains(configuration); });
   m_queue.lend(false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `tune` and `race`: one iteration that searches a variant's space, or a list of variants,
-// and confirms what looks best.
+// `tune` and `race`: one iteration that searches a variant's space, or a list of variants, and
+// confirms the most promising one.
 #include "tune/tune.hpp"
 
 #include <fmt/format.h>
@@ -23,8 +23,8 @@ using search::Strategy;
 namespace {
 
 constexpr std::size_t k_rows_max = 40;  ///< of the answer's table; the log has all
-/// Of one comparison at 99 %: the share that is called faster though nothing differs. The samples
-/// of a confirmation took no part in choosing, so it is not multiplied by the number of tries.
+/// The share of comparisons at 99 % that find `faster` without a difference. A confirmation's
+/// samples took no part in choosing, so it is not multiplied by the number of tries.
 constexpr double k_false_win_frac = 0.005;
 
 std::string_view plural(const TunePlan& plan) {
@@ -66,12 +66,13 @@ Json answer_rows(const Tuner& tuner, const TunePlan& plan) {
   return list;
 }
 
-/// Why nothing is left to confirm: the first failure that is the variant's own stands for all.
+/// Why nothing can be confirmed: the first failure of the variant itself represents all.
 Failure no_valid(const Tuner& tuner, const TunePlan& plan) {
   std::map<std::string, int> words;
   const TuneAnswer* first = nullptr;
   for (const TuneAnswer& answer : tuner.answers()) {
-    if (!answer.evaluation.score.invalidity) continue;  // without a figure nothing to confirm
+    if (!answer.evaluation.score.invalidity)
+      continue;  // without a figure there is nothing to confirm
     const Invalidity invalidity = *answer.evaluation.score.invalidity;
     ++words[std::string(to_string(invalidity))];
     const bool is_own = invalidity != Invalidity::environment;
@@ -90,7 +91,7 @@ Failure no_valid(const Tuner& tuner, const TunePlan& plan) {
       ""};
 }
 
-/// The same code as the incumbent's: nothing that a comparison could find.
+/// The same code as the incumbent's, so that no comparison is needed.
 measure::Comparison unchanged(const std::string& label) {
   measure::Comparison comparison;
   comparison.candidate = comparison.rival = label;
@@ -101,7 +102,7 @@ measure::Comparison unchanged(const std::string& label) {
   return comparison;
 }
 
-/// The most promising configuration, measured beside incumbent and rivals in fresh processes.
+/// Confirms the most promising configuration beside incumbent and rivals in fresh processes.
 Result<void> confirm(Context& context, const TunePlan& plan, Tuner& tuner, Run& run,
                      const std::string& ended) {
   const search::Standing standing = tuner.strategy().standing();
@@ -126,7 +127,7 @@ Result<void> confirm(Context& context, const TunePlan& plan, Tuner& tuner, Run& 
   WB_TRY(record_build_findings(context, *run.candidate));
   if (run.candidate->artifact.id == context.incumbent->artifact.id) {
     run.preface += "it is the incumbent's own";
-    // Short of the end of the search this says nothing about the space.
+    // Only a complete search says something about the space.
     if (!tuner.strategy().next()) {
       run.total = unchanged(run.candidate->label);
       run.refusal = run.total->reason;
@@ -150,7 +151,7 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
   const search::Standing standing = tuner.strategy().standing();
   const TuneTotals& totals = tuner.totals();
   const auto promising = tuner.strategy().promising();
-  // What the builders had: their own CPUs always, the device's own while it waited.
+  // The builders' available time: their own CPUs always, the device's while it waited.
   const double window_s = totals.search_s * static_cast<double>(tuner.place().builders) +
                           totals.wait_s * static_cast<double>(tuner.place().lent_cpus.size());
   const auto share = [](double part_s, double whole_s) {
@@ -183,9 +184,9 @@ Json summary(const Tuner& tuner, const TunePlan& plan, const Run& run, const std
             {"measure_share_frac", share(totals.measure_s, totals.search_s)}};
   if (plan.in_flight > 0) {
     json["elsewhere"] = {{"in_flight", plan.in_flight},
-                         {"answers", totals.elsewhere},
-                         {"build_s", totals.elsewhere_build_s},
-                         {"device_s", totals.elsewhere_device_s}};
+                         {"answers", totals.remote},
+                         {"build_s", totals.remote_build_s},
+                         {"device_s", totals.remote_device_s}};
   }
   return json;
 }
@@ -197,7 +198,7 @@ Json plan_json(const TunePlan& plan, const Strategy& strategy) {
   return json;
 }
 
-/// What both verbs answer beyond an iteration, when nothing was searched.
+/// The fields that both verbs add to an iteration's answer, when nothing was searched.
 Json with_no_rows(Json answer) {
   answer.update({{"configuration", nullptr}, {"evaluations", Json::array()}, {"tune", nullptr}});
   return answer;
@@ -207,7 +208,7 @@ Result<Json> search_and_confirm(Context& context, const TunePlan& plan, const Js
   WB_TRY_ASSIGN(Strategy strategy, Strategy::make(plan.space, plan.options));
   WB_TRY_ASSIGN(const session::SessionView* view,
                 context.session->current(session::FoldDepth::brief));
-  WB_TRY_ASSIGN(const TunePast past, past_of_tune(*view, plan.id));
+  WB_TRY_ASSIGN(const TuneHistory past, tune_history(*view, plan.id));
   WB_TRY_ASSIGN(const auto known, replayable(plan, past));
   Run run;
   WB_TRY_ASSIGN(run.number, next_iteration(context));
@@ -217,7 +218,7 @@ Result<Json> search_and_confirm(Context& context, const TunePlan& plan, const Js
   const Candidate start = plan.candidate(plan.options.start.value());
   WB_TRY(open_iteration(context, run, start.variant, start.configuration, args,
                         {{"tune", plan_json(plan, strategy)}}));
-  // The iteration's commit names it, even when the time is up before anything is built.
+  // Stored first, since the iteration's commit names it even if the time is up before a build.
   WB_TRY(context.session->store_variant(plan.variant.id, plan.variant.files));
   Tuner tuner(context, plan, std::move(strategy), past);
   WB_TRY(tuner.replay_past(known));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One tune or race, from the verb's arguments to the configuration worth
-// confirming. The strategy asks, Tuner builds, judges and times, every answer is an event before
-// the strategy hears of it. docs/guide/simulation.md has the strategies.
+// One tune or race, from the verb's arguments to the configuration worth confirming. The strategy
+// asks; Tuner builds, judges and times. Every answer is logged as an event before the strategy gets
+// it. docs/guide/simulation.md has the strategies.
 #pragma once
 
 #include <map>
@@ -13,31 +13,32 @@
 #include "engine/subject.hpp"
 #include "search/strategy.hpp"
 #include "tune/builds.hpp"
-#include "tune/crew.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
+#include "tune/remote_evaluator.hpp"
 
 namespace wb::tune {
 
-/// What ends the search; the confirmation comes on top. Nothing means no limit.
+/// Limits of the search, without the confirmation. An absent member means no limit.
 struct TuneBudget {
-  std::optional<std::int64_t> evaluations;  ///< answers, duplicates and failures included
-  std::optional<double> seconds, usd;       ///< with what an interrupted run of the same tune took
+  std::optional<std::int64_t> evaluations;  ///< answers, including duplicates and failures
+  std::optional<double> seconds, usd;  ///< including those of an interrupted run of the same tune
 };
 
 struct TunePlan {
   variant::Variant variant;
-  /// A race's, of any variants: its space has one parameter, `entrant`, that counts them from 1. A
-  /// tune has none: its configurations are `variant`'s own.
+  /// For a race of any variants: its space has one parameter, `entrant`, that counts them from 1.
+  /// Empty for a tune, whose configurations are those of `variant`.
   std::vector<Candidate> entrants;
   search::SearchSpace space;
   search::StrategyOptions options;
   TuneBudget budget;
   search::EarlyStop early_stop;
-  measure::Effort effort;  ///< of one question; its rounds are those of the options
+  measure::Effort effort;  ///< of one question; the options have its rounds
   std::optional<std::int64_t> ahead;
-  std::int64_t in_flight = 0;  ///< evaluations that the program's executor runs; 0: it has none
-  std::string id;              ///< equal for tunes whose answers may be joined
+  /// Evaluations that the program's executor runs at a time; 0 without one.
+  std::int64_t in_flight = 0;
+  std::string id;  ///< equal for tunes whose answers may be joined
 
   [[nodiscard]] Candidate candidate(const variant::Configuration& configuration) const;
 };
@@ -49,45 +50,45 @@ Result<TunePlan> plan_tune(engine::Context& context, const Json& args);
 Result<TunePlan> plan_race(engine::Context& context, const Json& args);
 Json to_json(const TunePlan& plan);
 
-/// What interrupted runs of the same tune left: the abandoned iterations since it last ended.
-struct TunePast {
+/// Results of interrupted runs of the same tune: the abandoned iterations since it last finished.
+struct TuneHistory {
   std::vector<TuneAnswer> answers;
   double seconds = 0, usd = 0;
 };
-Result<TunePast> past_of_tune(const session::SessionView& view, std::string_view tune_id);
-/// The past as a strategy may be told it. Failures for the machine's sake are left out, to be asked
-/// again; where the strategy cannot go on without one (a race had gone on to its next stage), those
-/// that were never answered otherwise stay.
-Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast& past);
+Result<TuneHistory> tune_history(const session::SessionView& view, std::string_view tune_id);
+/// The past answers that a strategy can be told. `environment` failures are left out, to be asked
+/// again; if the strategy cannot continue without them (a race in a later stage), those without any
+/// other answer stay.
+Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TuneHistory& past);
 
 struct TuneTotals {
   std::int64_t duplicates = 0, stopped_early = 0, replayed = 0, builds = 0;
-  std::int64_t screened = 0;   ///< answers that rest on a screening alone
-  std::int64_t elsewhere = 0;  ///< answers that the program's executor measured
-  double elsewhere_build_s = 0, elsewhere_device_s = 0;  ///< what they took there, summed
-  std::int64_t retracted = 0;  ///< of those that looked best, what the whole verdict refused
-  double build_s = 0;          ///< compilers' wall time, summed
-  double wait_s = 0;           ///< the measuring side waited for a build
-  double measure_s = 0;        ///< verdicts and turns
-  double search_s = 0;         ///< all of it
+  std::int64_t screened = 0;                       ///< answers with a screening only
+  std::int64_t remote = 0;                         ///< answers measured by the program's executor
+  double remote_build_s = 0, remote_device_s = 0;  ///< summed over those answers
+  std::int64_t retracted = 0;                      ///< promising ones that failed the whole verdict
+  double build_s = 0;                              ///< compilers' wall time, summed
+  double wait_s = 0;     ///< time that the measuring side waited for builds
+  double measure_s = 0;  ///< verdicts and turns
+  double search_s = 0;   ///< total time
 };
 
 class Tuner {
  public:
   Tuner(engine::Context& context, const TunePlan& plan, search::Strategy strategy,
-        const TunePast& past);
+        const TuneHistory& past);
 
-  /// Tells the strategy what is known, before the search. Errors: damaged.
+  /// Tells the strategy the known answers, before the search. Errors: damaged.
   Result<void> replay_past(const std::vector<TuneAnswer>& answers);
-  /// Until the strategy has no question, or a budget is spent. Returns why it ended. Errors: those
-  /// of the log; canceled.
+  /// Runs until the strategy has no question or a budget is used up. Returns why it ended. Errors:
+  /// those of the log; canceled.
   Result<std::string> search();
   /// The subject of a configuration that was built before.
   Result<Outcome<engine::Subject>> subject(const variant::Configuration& configuration);
 
   [[nodiscard]] const search::Strategy& strategy() const { return m_strategy; }
   [[nodiscard]] const TuneTotals& totals() const { return m_totals; }
-  [[nodiscard]] const BuildPlace& place() const { return m_place; }
+  [[nodiscard]] const BuildCpus& place() const { return m_place; }
   /// The last answer for each configuration, in order of first asking.
   [[nodiscard]] const std::vector<TuneAnswer>& answers() const { return m_answers; }
   [[nodiscard]] bool was_judged(const engine::Subject& subject) const {
@@ -102,23 +103,24 @@ class Tuner {
   Result<void> restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const;
   Result<void> tell(const TuneAnswer& answer);
   [[nodiscard]] std::size_t left_to_tell(std::size_t most) const;
-  /// Where equal code was measured under another name: its score, and true.
-  bool take_from_twin(const search::Ask& ask, TuneAnswer& answer) const;
+  /// If equal code was measured under another configuration: takes its score and returns true.
+  bool take_duplicate_score(const search::Ask& ask, TuneAnswer& answer) const;
 
-  // tune_elsewhere.cpp
-  /// The answer of the program's executor; nothing where a budget was spent meanwhile.
-  Result<std::optional<TuneAnswer>> evaluate_elsewhere(const search::Ask& ask);
-  /// Keeps the executor busy: `first`, and what will be asked after it whatever it gives.
+  // remote_evaluation.cpp
+  /// The answer of the program's executor; nothing when a budget was used up meanwhile.
+  Result<std::optional<TuneAnswer>> evaluate_remotely(const search::Ask& ask);
+  /// Keeps the executor busy with `first` and the questions that follow whatever its answer is.
   Result<void> send_out(const search::Ask& first);
   Result<void> send(const search::Ask& ask);
   Result<void> collect_replies();
-  Result<void> dismiss_crew();
+  Result<void> dismiss_remote();
   [[nodiscard]] Result<EvaluationRequest> request_for(const search::Ask& ask) const;
   [[nodiscard]] std::optional<std::string> missing_of(const EvaluationRequest& request,
                                                       const PairLanes& lanes) const;
-  Result<void> take_reply(const search::Ask& ask, const Crew::Sent& sent, TuneAnswer& answer);
+  Result<void> take_reply(const search::Ask& ask, const RemoteEvaluator::Sent& sent,
+                          TuneAnswer& answer);
 
-  /// Until what looks best has the whole verdict; what fails it is retracted.
+  /// Judges the promising configuration wholly, and retracts those that fail, until one passes.
   Result<void> prove_promising();
 
   [[nodiscard]] double seconds_since(std::chrono::steady_clock::time_point begin) const;
@@ -141,17 +143,17 @@ class Tuner {
   std::map<std::pair<variant::Configuration, variant::Configuration>, PairLanes>
       m_lanes;  ///< racing only
   std::map<variant::Configuration, BuildQueue::Built> m_built;
-  std::set<variant::Configuration> m_logged;  ///< builds that have their event in this iteration
-  BuildPlace m_place;
+  std::set<variant::Configuration> m_logged;  ///< builds with an event in this iteration
+  BuildCpus m_place;
   BuildQueue m_queue;
   Evaluator m_evaluator;
-  std::optional<Crew> m_crew;  ///< of a plan that has one
+  std::optional<RemoteEvaluator> m_remote;  ///< if the plan has one
 };
 
-/// The verb `tune`: an iteration that searches a variant's space and confirms what looks best.
-/// Errors: those of plan_tune() and of the log; canceled.
+/// The verb `tune`: an iteration that searches a variant's space and confirms the most promising
+/// configuration. Errors: those of plan_tune() and of the log; canceled.
 Result<Json> tune_variant(engine::Context& context, const Json& args);
-/// The verb `race`: the same of a list of variants. Errors: those of plan_race() and of the log;
+/// The verb `race`: the same for a list of variants. Errors: those of plan_race() and of the log;
 /// canceled.
 Result<Json> race_variants(engine::Context& context, const Json& args);
 

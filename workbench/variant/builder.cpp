@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Artifact ids and the content-addressed cache. An entry is a folder that appears whole through one
-// rename and is never changed afterwards; only a repair, under a lock, may replace it.
+// Artifact ids and the content-addressed cache. An entry is a folder that is published by one
+// rename and never changed afterwards; only a repair under the lock may replace it.
 #include "variant/builder.hpp"
 
 #include <fcntl.h>
@@ -27,17 +27,17 @@ constexpr std::string_view k_record_file = "build.json";
 constexpr std::string_view k_python_folder = "files";
 constexpr std::uint64_t k_library_max_bytes = 256ull << 20;
 constexpr std::uint64_t k_record_max_bytes = 1u << 20;
-/// Leases of one cache object, so that descriptors are left for the rest of the process.
+/// Limit of leases per cache object, so that descriptors remain for the rest of the process.
 constexpr int k_max_leases = 200;
 constexpr int k_lease_attempts = 3;
-/// A new private folder has its maker's lock by then.
+/// By this age a new private folder has been locked by its maker.
 constexpr auto k_lock_is_taken_after = std::chrono::seconds(10);
 
 Failure failure(Invalidity invalidity, const Error& error) {
   return Failure{invalidity, error.message(), {}};
 }
 
-/// Of a cache that cannot be written.
+/// The error for a cache that cannot be written.
 Error no_cache(Error error) {
   if (error.code != ErrorCode::no_space) {
     error.next =
@@ -47,8 +47,8 @@ Error no_cache(Error error) {
   return error;
 }
 
-/// What an error of the cache or of an id means for the variant: its own fault (a configuration or
-/// a grant) or the machine's.
+/// Whether an error of the cache or of an id is the variant's fault (a configuration or a grant) or
+/// the machine's.
 Failure failure_of(const Error& error) {
   const bool own = error.code == ErrorCode::invalid || error.code == ErrorCode::not_found ||
                    error.code == ErrorCode::limit;
@@ -79,9 +79,9 @@ UniqueFd open_folder(const fs::path& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
-/// A private folder below <root>/tmp, on the same file system as the entries so that a rename
-/// publishes it. Removed with its content unless it was renamed away. It is locked while its maker
-/// lives: what a killed process leaves behind can be told from what is in use.
+/// A private folder below <root>/tmp, on the entries' file system so that a rename publishes it.
+/// Removed with its content unless it was renamed away. Its maker holds a lock on it, which
+/// distinguishes it from leftovers of killed processes.
 class PrivateFolder {
  public:
   static Result<PrivateFolder> create(const fs::path& parent) {
@@ -99,19 +99,19 @@ class PrivateFolder {
     if (!m_path.empty()) fs::remove_all(m_path, ignored);
   }
   [[nodiscard]] const fs::path& path() const { return m_path; }
-  /// Before it is published: an entry is locked by those who use it.
+  /// Call before publishing, since an entry is locked by its users.
   void unlock() { m_lock.reset(); }
 
  private:
   explicit PrivateFolder(fs::path path) : m_path(std::move(path)), m_lock(open_folder(m_path)) {
-    // Without locks on this file system age alone tells.
+    // On a file system without locks only the age counts.
     if (m_lock.valid()) ::flock(m_lock.get(), LOCK_EX | LOCK_NB);
   }
   fs::path m_path;
   UniqueFd m_lock;
 };
 
-/// Nobody holds the folder's lock, and nobody is about to take it.
+/// True when no process holds the folder's lock or is about to take it.
 bool is_abandoned(const fs::path& path, std::chrono::nanoseconds age) {
   if (age > k_stale_after) return true;
   if (!(age > k_lock_is_taken_after)) return false;
@@ -129,7 +129,7 @@ void remove_stale_folders(const fs::path& parent) {
   }
 }
 
-/// One cache entry: where it lies and what its record must say.
+/// One cache entry: its folder and the expected content of its record.
 struct Entry {
   fs::path folder;
   std::string id;
@@ -139,7 +139,7 @@ struct Entry {
   [[nodiscard]] fs::path artifact_path(const fs::path& in) const {
     return in / (is_python() ? k_python_folder : k_library_file);
   }
-  /// Path inside the entry -> content: a python variant's own folder, with common/ in it.
+  /// Path inside the entry -> content: a Python variant's own folder, with common/ in it.
   [[nodiscard]] std::map<std::string, std::string> python_files() const {
     std::map<std::string, std::string> files;
     const std::string own = variant.manifest.name + "/";
@@ -150,8 +150,7 @@ struct Entry {
   }
 };
 
-/// The entry as an artifact, or nothing when it is absent or its bytes are not what its record
-/// says.
+/// The entry as an artifact, or nothing when it is absent or its bytes differ from its record.
 std::optional<Artifact> load_entry(const FileSystem& file_system, const Entry& entry) {
   const auto text = file_system.read(entry.folder / k_record_file, k_record_max_bytes);
   if (!text.ok()) return {};
@@ -171,7 +170,7 @@ std::optional<Artifact> load_entry(const FileSystem& file_system, const Entry& e
     if (!record.ok()) return {};
     artifact.record.ptxas = *std::move(record);
   }
-  // What was built before compilers were asked for it is built again: its id may cover too little.
+  // Entries from before reads were checked are built again, since their ids may cover too little.
   const bool covered = entry.is_python() || reader.boolean_or("reads_covered", false);
   if (!reader.finish(true).ok() || format != k_entry_format || artifact.id != entry.id) return {};
   if (!covered) return {};
@@ -195,7 +194,7 @@ Result<void> write_record(FileSystem& file_system, const Entry& entry, const fs:
   Json json = to_json(artifact.record);
   json.erase("cached");
   json["format"] = k_entry_format;
-  json["reads_covered"] = true;  // run_compile() gives no record of anything else
+  json["reads_covered"] = true;  // run_compile() only returns covered records
   json["artifact"] = entry.id;
   json["variant"] = {{"name", entry.variant.manifest.name}, {"id", entry.variant.id}};
   json["configuration"] = to_json(configuration);
@@ -217,13 +216,13 @@ Result<bool> publish(const fs::path& from, const Entry& entry) {
 
 using LeaseCount = std::shared_ptr<std::atomic<int>>;
 
-/// A lease on what lies at `folder` now; null when there is nothing to lock or too many are out.
+/// A lease on the entry at `folder`; null when there is nothing to lock or too many are held.
 std::shared_ptr<const UniqueFd> take_lease(const fs::path& folder, const LeaseCount& count) {
   UniqueFd held = hold_entry(folder);
   if (!held.valid()) return nullptr;
   if (count->fetch_add(1) >= k_max_leases) {
     count->fetch_sub(1);
-    return nullptr;  // it was marked as used: the grace of gc protects it
+    return nullptr;  // it is marked as used, so gc's grace period protects it
   }
   return {new UniqueFd(std::move(held)), [count](const UniqueFd* fd) {
             delete fd;
@@ -231,11 +230,11 @@ std::shared_ptr<const UniqueFd> take_lease(const fs::path& folder, const LeaseCo
           }};
 }
 
-/// load_entry() of an entry that gc can no longer take away.
+/// load_entry() with a lease, so that gc cannot remove the entry.
 std::optional<Artifact> load_held(const FileSystem& file_system, const Entry& entry,
                                   const LeaseCount& count) {
   for (int attempt = 0; attempt < k_lease_attempts; ++attempt) {
-    // Locked before it is read: an entry that gc removes between the two is a miss.
+    // Locked before it is read: an entry that gc removes in between is a miss.
     auto lease = take_lease(entry.folder, count);
     auto artifact = load_entry(file_system, entry);
     if (!artifact) return artifact;
@@ -246,8 +245,8 @@ std::optional<Artifact> load_held(const FileSystem& file_system, const Entry& en
   return {};
 }
 
-/// Replaces a damaged entry. One repairer at a time, and it looks again under the lock: another one
-/// may have put a sound entry there meanwhile, which others may already use.
+/// Replaces a damaged entry, under the cache lock. It checks again under the lock, since another
+/// process may have published an intact entry that is already in use.
 Result<std::optional<Artifact>> repair(FileSystem& file_system, const fs::path& root,
                                        const fs::path& from, const Entry& entry,
                                        const LeaseCount& leases) {
@@ -285,7 +284,7 @@ Outcome<Artifact> make_entry(FileSystem& file_system, const Entry& entry, const 
   }
   const auto written = write_record(file_system, entry, folder, configuration, options, artifact);
   if (!written.ok()) return failure(Invalidity::environment, written.error());
-  // mkdtemp gives 0700; a cache may be shared between users of one group.
+  // mkdtemp gives 0700; a cache may be shared by users of one group.
   ::chmod(folder.c_str(), 0755);
   artifact.path = entry.artifact_path(entry.folder);
   return artifact;
@@ -332,9 +331,10 @@ Result<std::string> ArtifactCache::id(const Variant& variant, const Configuratio
   return make_id(variant, complete, options, toolchain, compiler);
 }
 
-Outcome<Artifact> ArtifactCache::made_elsewhere(const Variant& variant,
-                                                const Configuration& complete,
-                                                const BuildOptions& options, Error no_compiler) {
+Outcome<Artifact> ArtifactCache::find_without_compiler(const Variant& variant,
+                                                       const Configuration& complete,
+                                                       const BuildOptions& options,
+                                                       Error no_compiler) {
   const auto grants = resolve_grants(variant.manifest, options);
   if (!grants.ok()) return failure_of(grants.error());
   for (const std::string& id : find_entries(m_file_system, m_root,
@@ -369,10 +369,10 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
   }
   const auto id_of_build = id(variant, *complete, options, toolchain);
   if (!id_of_build.ok()) {
-    // Only a CUDA target names one machine's code: "native" of a CPU is another one elsewhere.
+    // Only a CUDA target names the same code on every machine; "native" of a CPU varies.
     const bool is_exact = variant.manifest.backend == Backend::cuda && toolchain != nullptr;
     if (!is_exact || toolchain->is_installed()) return failure_of(id_of_build.error());
-    return made_elsewhere(variant, *complete, options, id_of_build.error());
+    return find_without_compiler(variant, *complete, options, id_of_build.error());
   }
   const Entry entry{m_root / id_of_build->substr(0, 2) / *id_of_build, *id_of_build, variant};
   if (auto hit = load_held(m_file_system, entry, m_leases)) return *std::move(hit);
@@ -400,8 +400,8 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
     built->lease = take_lease(entry.folder, m_leases);
     return built;
   }
-  // Someone else was first. Theirs is used, so that all processes load the same bytes; the cost of
-  // our own compile stays in the record.
+  // Another process published first. Its entry is used, so that all processes load the same bytes;
+  // the record keeps the cost of our compile.
   auto adopted = load_held(m_file_system, entry, m_leases);
   if (!adopted) {
     auto repaired = repair(m_file_system, m_root, folder->path(), entry, m_leases);

@@ -16,14 +16,14 @@ namespace {
 
 constexpr int k_lock_attempts = 100;
 constexpr auto k_lock_pause = std::chrono::milliseconds(5);
-/// Uses within this time of each other are marked once: a hit costs no write.
+/// Uses within this time are marked once, so that a hit costs no write.
 constexpr time_t k_mark_every_s = 60;
 
 void mark_used(int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return;
   if (status.st_mtim.tv_sec + k_mark_every_s > ::time(nullptr)) return;
-  ::futimens(fd, nullptr);  // someone else's cache may refuse: then its age is that of the build
+  ::futimens(fd, nullptr);  // fails for another user's cache: then its age is that of the build
 }
 
 }  // namespace
@@ -46,12 +46,12 @@ void lock_pause() {
 }
 
 UniqueFd hold_entry(const fs::path& folder, const std::function<void()>& pause) {
-  // Exclusive holders keep it for one rename only.
+  // An exclusive lock is held for one rename only.
   for (int attempt = 0; attempt < k_lock_attempts; ++attempt) {
     UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd.valid()) return fd;
     if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) {
-      if (!is_held(fd, folder)) continue;  // that rename took it away: what is there now?
+      if (!is_held(fd, folder)) continue;  // removed by that rename: look again
       mark_used(fd.get());
       return fd;
     }

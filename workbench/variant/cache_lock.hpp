@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to variant: the locks under an artifact cache that builders and gc share. An entry's user
-// holds a shared flock on the entry's folder; whoever removes one holds it exclusively.
+// Private to variant: the locks of an artifact cache that builders and gc share. A user of an entry
+// holds a shared flock on its folder; removal holds it exclusively.
 #pragma once
 
 #include <chrono>
@@ -12,22 +12,22 @@
 
 namespace wb::variant {
 
-/// Held by whoever replaces or removes entries (a repair, gc), one at a time.
+/// Held while entries are replaced or removed (a repair, gc), by one process at a time.
 inline constexpr std::string_view k_cache_lock_file = "repair.lock";
-/// A folder below <root>/tmp that is older was left by a killed builder; no build lasts this long.
+/// A folder below <root>/tmp older than this belongs to a killed builder; no build takes this long.
 inline constexpr std::chrono::hours k_stale_after{24};
 
-/// Waits for the cache's one lock. Errors: io, read_only.
+/// Waits for the cache's lock. Errors: io, read_only.
 Result<UniqueFd> lock_cache(const fs::path& root);
 
-/// Some milliseconds.
+/// Sleeps some milliseconds.
 void lock_pause();
 
-/// A shared lock on the entry that has the name once it is locked, and a mark that it was used just
-/// now. Invalid when none is there or the file system has no locks. `pause`: between two tries,
-/// while somebody else has the entry.
+/// Takes a shared lock on the entry at `folder` and marks it as just used. Invalid when there is no
+/// entry or the file system has no locks. `pause` is called between attempts while another process
+/// has the entry.
 UniqueFd hold_entry(const fs::path& folder, const std::function<void()>& pause = lock_pause);
-/// The folder of that name is still the one that is held.
+/// True when the folder of that name is still the held one.
 bool is_held(const UniqueFd& held, const fs::path& folder);
 
 }  // namespace wb::variant

@@ -19,14 +19,14 @@ std::vector<fs::path> folders_in(const fs::path& parent) {
   return folders;
 }
 
-bool is_made_of(const Json& record, const MadeOf& made_of) {
+bool is_made_of(const Json& record, const ArtifactInputs& made_of) {
   if (!record.is_object()) return false;
   const auto is = [](const Json& object, const char* key, const Json& value) {
     const auto found = object.find(key);
     return found != object.end() && *found == value;
   };
   const auto variant = record.find("variant");
-  // Older records say nothing of grants, which few variants need.
+  // Older records lack grants, which few variants need.
   const bool same_grants = is(record, "grants", made_of.grants) ||
                            (made_of.grants.empty() && !record.contains("grants"));
   return variant != record.end() && variant->is_object() &&
@@ -38,14 +38,14 @@ bool is_made_of(const Json& record, const MadeOf& made_of) {
 }  // namespace
 
 std::vector<std::string> find_entries(const FileSystem& file_system, const fs::path& root,
-                                      const MadeOf& made_of) {
+                                      const ArtifactInputs& made_of) {
   std::vector<std::pair<fs::file_time_type, std::string>> found;
   for (const fs::path& shelf : folders_in(root)) {
     if (shelf.filename().string().size() != 2) continue;  // tmp, compilers
     for (const fs::path& folder : folders_in(shelf)) {
       const fs::path file = folder / "build.json";
       const auto text = file_system.read(file, k_record_max_bytes);
-      // Few records are of this variant: those alone are parsed.
+      // Only records that mention this variant are parsed.
       if (!text.ok() || text->find(made_of.variant_id) == std::string::npos) continue;
       const auto record = parse_json(*text, file.string());
       if (!record.ok() || !is_made_of(*record, made_of)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to variant: which entries of an artifact cache were made of the same things, whichever
-// compiler made them. For a machine that has none.
+// Private to variant: finds cache entries made from the same inputs by any compiler, for a machine
+// without a compiler.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace wb::variant {
 
-/// What an artifact id covers, but for the compiler.
-struct MadeOf {
+/// What an artifact id covers, except the compiler.
+struct ArtifactInputs {
   std::string variant_id;
   Json configuration;  ///< complete
   std::string target;
   std::string grants;  ///< Grants::digest
 };
 
-/// The artifact ids of those entries by their records, the newest first. Reads every record of the
-/// cache (some 10 us each); what cannot be read is no entry.
+/// Artifact ids of matching entries, newest first. Reads every record of the cache (some 10 us
+/// each) and skips unreadable ones.
 std::vector<std::string> find_entries(const FileSystem& file_system, const fs::path& root,
-                                      const MadeOf& made_of);
+                                      const ArtifactInputs& made_of);
 
 }  // namespace wb::variant

@@ -42,7 +42,7 @@ Time time_of(const struct stat& status) {
                                                  std::chrono::nanoseconds(status.st_mtim.tv_nsec)));
 }
 
-/// Of all regular files below; links are not followed. What goes away meanwhile counts nothing.
+/// Size of all regular files below; links are not followed. Files that vanish meanwhile count 0.
 std::uint64_t bytes_below(const fs::path& folder) {
   std::uint64_t bytes = 0;
   std::error_code error;
@@ -89,7 +89,7 @@ void sort_by_use(std::vector<CacheEntry>& entries) {
 
 enum class Removal { removed, in_use, failed };
 
-/// A private folder on the same file system, for what leaves the cache by rename.
+/// A private folder on the same file system, to which entries are moved for deletion.
 std::optional<fs::path> make_grave(const fs::path& root) {
   std::error_code ignored;
   fs::create_directories(root / "tmp", ignored);
@@ -98,12 +98,12 @@ std::optional<fs::path> make_grave(const fs::path& root) {
   return fs::path(pattern);
 }
 
-/// Under the cache's lock nobody replaces entries; under the entry's own nobody uses it.
+/// Takes the cache's lock, so that no entry is replaced, and the entry's, so that it is unused.
 Result<Removal> remove_entry(const fs::path& root, const CacheEntry& entry, bool dry_run) {
   WB_TRY_ASSIGN(const UniqueFd cache, lock_cache(root));
   const UniqueFd fd(::open(entry.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid()) return errno == ENOENT ? Removal::in_use : Removal::failed;
-  // Where there are no locks nothing says who uses the entry: it stays.
+  // Without locks the entry may be in use, so it stays.
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return Removal::in_use;
   const auto status = folder_status(entry.folder);
   if (!status || !is_held(fd, entry.folder) || time_of(*status) != entry.used) {

@@ -10,7 +10,7 @@ namespace wb::variant {
 
 namespace {
 
-/// Letters inserted, dropped, replaced or swapped with a neighbor to turn a into b.
+/// Edits from a to b: insertions, deletions, replacements, swaps of neighbors.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last(b.size() + 1), now(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});
@@ -45,8 +45,8 @@ std::vector<fs::path> kernels_roots(const SearchPath& search_path) {
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& words) {
   if (word.empty() || word.size() > 256) return {};
   std::string best;
-  // A third of the letters may be wrong: "cpu_tield" finds "cpu_tiled", "abc" finds nothing far
-  // off.
+  // Up to a third of the letters may be wrong: "cpu_tield" finds "cpu_tiled", "abc" finds nothing
+  // unrelated.
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : words) {
     if (candidate.size() > 256) continue;
@@ -80,7 +80,7 @@ std::vector<Catalogue::Entry> Catalogue::list() const {
 
 std::vector<Catalogue::Reading> Catalogue::read_all(const std::optional<std::string>& only) const {
   const std::vector<fs::path> roots = kernels_roots(m_search_path);
-  std::map<fs::path, SharedReads> shared;  // of a kernel's own root, which comes first
+  std::map<fs::path, IncludeCache> shared;  // by a kernel's own root, which comes first
   std::vector<Reading> all;
   for (Entry& entry : list()) {
     if (only && entry.name != *only) continue;

@@ -14,7 +14,8 @@ bool is_of_common(std::string_view path) {
   return path.starts_with(k_common) && path.substr(k_common.size()).starts_with('/');
 }
 
-/// `name` in `folder`, in normal form. Nearly all are, and fs::path takes them apart to find out.
+/// `name` in `folder`, in normal form. Avoids fs::path for the usual names, which are in normal
+/// form already.
 std::string joined(const std::string& folder, const std::string& name) {
   std::string path = folder + "/" + name;
   const bool is_normal =
@@ -22,8 +23,8 @@ std::string joined(const std::string& folder, const std::string& name) {
   return is_normal ? path : fs::path(path).lexically_normal().generic_string();
 }
 
-/// A plain file right in its folder: no part of the way there but the folder itself can be a link.
-/// Nearly every file is one, and canonical() asks the disk for each part of a path.
+/// True for a plain file directly in its folder, where only the folder itself can be a link. Avoids
+/// canonical() for the usual case, which checks every part of a path on disk.
 bool is_plain_entry(const fs::path& path, std::string_view relative) {
   std::error_code error;
   return std::ranges::count(relative, '/') == 1 &&
@@ -50,7 +51,7 @@ Result<std::optional<std::string>> read_below(const FileSystem& file_system, con
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
-    // A file system that is not the disk's may still know it.
+    // A file system other than the disk may have it.
     auto text = file_system.read(path, k_source_max_bytes);
     if (text.ok()) return std::optional<std::string>(*std::move(text));
     if (text.error().code != ErrorCode::not_found) return std::move(text).error();
@@ -59,7 +60,7 @@ Result<std::optional<std::string>> read_below(const FileSystem& file_system, con
   if (!fs::is_regular_file(status)) {
     return refuse_file(path.string(), "it is not a plain file", "replace it by a plain file");
   }
-  // The allowed folder is the first component: a kernel's own folder, or common.
+  // The allowed folder is the first component: the kernel's own folder, or common.
   const fs::path folder = fs::canonical(root / *fs::path(relative).begin(), error);
   const fs::path real = error ? fs::path() : fs::canonical(path, error);
   if (error || !is_inside(real.lexically_relative(folder))) {
@@ -81,7 +82,7 @@ Result<std::optional<std::string>> read_common(const FileSystem& file_system,
 }
 
 Closure::Closure(const Manifest& manifest, std::string folder, const FileSource& source,
-                 SharedReads* shared)
+                 IncludeCache* shared)
     : m_manifest(manifest), m_folder(std::move(folder)), m_source(source), m_shared(shared) {}
 
 Result<void> Closure::add_source(const std::string& name) {
@@ -173,7 +174,8 @@ Result<void> Closure::add_include(const std::string& name, const std::string& in
   std::string looked_at;
   for (const std::string& folder : {beside, m_folder, std::string(k_common)}) {
     const std::string path = joined(folder, name);
-    if (path == looked_at) continue;  // a file right in the kernel's folder: the first two are one
+    if (path == looked_at)
+      continue;  // for a file directly in the kernel's folder the first two are equal
     WB_TRY_ASSIGN(const bool found, add_if_there(path));
     if (found) return {};
     looked_at = path;

@@ -26,7 +26,8 @@ std::string mib(std::uint64_t bytes) {
 CompileFault classify_compile_fault(const ProcessOutcome& outcome) {
   if (outcome.timed_out) return CompileFault::timeout;
   const std::string text = outcome.err + outcome.out;
-  // The driver reports the death of its children in words; the words of all compilers are listed.
+  // The compiler driver reports its children's deaths as text; the texts of all compilers are
+  // listed.
   if (outcome.signal == SIGXFSZ ||
       holds_one_of(text, {"File size limit exceeded", "File too large", "died due to signal 25"})) {
     return CompileFault::file_limit;

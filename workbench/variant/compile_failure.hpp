@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Why a compiler process failed: the source, one of our limits, the machine, or the compiler
-// itself. Who calls: the toolchains, which confirm a suspected machine fault before they believe
-// it.
+// itself. The toolchains confirm a suspected machine fault by a second run.
 #pragma once
 
 #include <string>
@@ -16,12 +15,12 @@ enum class CompileFault {
   timeout,       ///< our deadline
   memory_limit,  ///< our address-space limit
   file_limit,    ///< our file-size limit
-  machine,       ///< looks like a full disk or a broken installation; text alone is no proof
-  killed,        ///< SIGKILL that was not ours: most likely the system ran out of memory
-  crashed        ///< the compiler died by itself
+  machine,       ///< looks like a full disk or a broken installation; the text alone is no proof
+  killed,        ///< SIGKILL by someone else: most likely the system ran out of memory
+  crashed        ///< the compiler crashed
 };
 
-/// Reads how the process ended and what it printed.
+/// Classifies by the process's exit and output.
 CompileFault classify_compile_fault(const ProcessOutcome& outcome);
 
 /// One sentence for the Failure's message.

@@ -8,9 +8,9 @@ namespace wb::variant {
 
 namespace {
 
-/// Not here, on purpose: -Ofast and -ffast-math (they assume that there are no infinities, which
-/// masks are made of, and linking with them changes the rounding mode of the whole process);
-/// -fopenmp (its threads spin after a call); everything that names a file or a program.
+/// Excluded on purpose: -Ofast and -ffast-math (they assume no infinities, which masks contain, and
+/// linking with them changes the rounding mode of the whole process); -fopenmp (its threads spin
+/// after a call); everything that names a file or a program.
 constexpr std::array<std::string_view, 52> k_flags = {
     "-O1",
     "-O2",
@@ -67,9 +67,9 @@ constexpr std::array<std::string_view, 52> k_flags = {
 };
 static_assert(std::is_sorted(k_flags.begin(), k_flags.end()));
 
-/// Not here, on purpose: -O (ptxas has its own level below), -std and -arch, which every build
-/// sets; -rdc and -dlto (one file is one library); -Xcompiler and -Xlinker, which could name
-/// anything; everything that names a file or a program.
+/// Excluded on purpose: -O (ptxas has its own level below), -std and -arch, which every build sets;
+/// -rdc and -dlto (one file is one library); -Xcompiler and -Xlinker, which could name anything;
+/// everything that names a file or a program.
 constexpr std::array<std::string_view, 36> k_cuda_flags = {
     "--expt-extended-lambda",
     "--expt-relaxed-constexpr",

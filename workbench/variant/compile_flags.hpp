@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which compiler flags a manifest may ask for. Flags can run programs and read any file, so only
-// whole words that match an entry of a closed list pass. Who calls: the toolchains.
+// The compiler flags that a manifest may use. Flags can run programs and read any file, so only
+// whole words that match a closed list pass. Used by the toolchains.
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@
 
 namespace wb::variant {
 
-/// For g++ and clang++, sorted. docs/guide/add_a_kernel.md gives the list with the reasons.
+/// For g++ and clang++, sorted. docs/guide/add_a_kernel.md lists them with the reasons.
 std::span<const std::string_view> allowed_cpu_flags();
 bool is_allowed_cpu_flag(std::string_view flag);
 
-/// For nvcc, sorted; the same page has the list.
+/// For nvcc, sorted; listed on the same page.
 std::span<const std::string_view> allowed_cuda_flags();
 bool is_allowed_cuda_flag(std::string_view flag);
 

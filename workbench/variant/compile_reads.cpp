@@ -15,7 +15,7 @@ constexpr const char* k_read_list = "wb_reads.d";
 constexpr const char* k_assembler_list = "wb_assembled.d";
 constexpr std::uint64_t k_list_max_bytes = 8u << 20;
 
-/// Of every compiler of the machine.
+/// Header folders of every compiler of the machine.
 constexpr std::array k_system_headers = {
     "/usr/include",   "/usr/local/include", "/usr/lib/gcc",       "/usr/lib64/gcc",
     "/usr/lib/clang", "/usr/lib64/clang",   "/usr/local/lib/gcc", "/usr/local/lib/clang"};
@@ -25,7 +25,7 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-/// The real place of a file, links followed; as it is written where it is gone already.
+/// The real path of a file, links resolved; unchanged when the file is already gone.
 fs::path real_place(const fs::path& path, const fs::path& folder) {
   std::error_code error;
   const fs::path whole = path.is_absolute() ? path : folder / path;
@@ -33,12 +33,12 @@ fs::path real_place(const fs::path& path, const fs::path& folder) {
   return error ? whole.lexically_normal() : real;
 }
 
-/// What may be read, with links followed once.
+/// The files that may be read, with links resolved once.
 class Covered {
  public:
   Covered(const ReadLists& lists, const Variant& variant,
           const std::vector<fs::path>& include_folders, const std::vector<fs::path>& headers)
-      : m_sources(lists.sources), m_seen_as(lists.seen_as), m_variant(variant) {
+      : m_sources(lists.sources), m_seen_as(lists.mounted_as), m_variant(variant) {
     std::error_code ignored;
     m_real_sources = fs::weakly_canonical(lists.sources, ignored);
     for (const char* folder : k_system_headers) add(folder);
@@ -69,8 +69,8 @@ class Covered {
   const Variant& m_variant;
 };
 
-/// A source is named in the assembler's list by its last word, and what the compiler gave to the
-/// assembler is a temporary file.
+/// True for a source as the assembler lists it (by its last word), and for the temporary file that
+/// the compiler passes to the assembler.
 bool is_compilers_own(const std::string& name, const ReadLists& lists, const Variant& variant) {
   const fs::path path = name;
   if (path.is_absolute()) {
@@ -92,7 +92,7 @@ std::vector<std::string> read_list_words(const ReadLists& lists) {
     words.push_back("-D" + std::string(macro) + "=" + std::string(k_no_date));
   }
   if (lists.kind == CompilerKind::gcc) {
-    // GNU as writes down what .incbin and .include have read. A comma would end its name.
+    // GNU as records what .incbin and .include read. A comma would end its name.
     const fs::path list = lists.temporary.lexically_relative(lists.sources) / k_assembler_list;
     words.push_back("-Wa,--MD," + list.string());
   }
@@ -163,7 +163,7 @@ std::optional<std::string> uncovered_header(std::string_view printed, const Read
     const std::size_t end = std::min(printed.find('\n'), printed.size());
     const std::string_view line = printed.substr(0, end);
     printed.remove_prefix(std::min(end + 1, printed.size()));
-    const std::size_t dots = line.find_first_not_of('.');  // as many as the include is deep
+    const std::size_t dots = line.find_first_not_of('.');  // their number is the include depth
     if (dots == 0 || dots == std::string_view::npos || line[dots] != ' ') continue;
     const std::string name(line.substr(dots + 1));
     if (!covered.holds(name)) return name;
@@ -171,8 +171,8 @@ std::optional<std::string> uncovered_header(std::string_view printed, const Read
   return std::nullopt;
 }
 
-bool misses_the_date(std::string_view words) {
-  // A compiler that breaks down may print its command line, where the word follows a "=".
+bool uses_date_macro(std::string_view words) {
+  // A crashing compiler may print its command line, where the word follows a "=".
   for (auto at = words.find(k_no_date); at != std::string_view::npos;
        at = words.find(k_no_date, at + 1)) {
     if (at == 0 || words[at - 1] != '=') return true;
@@ -189,7 +189,7 @@ std::vector<fs::path> header_folders_of(const std::vector<fs::path>& programs) {
       const fs::path bin = program.parent_path();
       const fs::path prefix = bin.filename() == "bin" ? bin.parent_path() : bin;
       if (prefix == "/" || prefix == "/usr" || prefix == "/usr/local" || prefix.empty()) continue;
-      // A toolkit of its own: in parts beside each other where it comes from a package index.
+      // A separate toolkit: its parts are side by side in a package-index installation.
       folders.push_back(prefix);
       for (const char* part : {"cuda_runtime", "cuda_cccl", "cuda_nvcc", "cuda_crt"}) {
         folders.push_back(prefix.parent_path() / part / "include");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a compiler says that it has read (-MD), held against what the artifact id covers: the
-// variant's own files, granted folders, and the headers of the compiler itself. Used by
-// compile_run.cpp only.
+// Compares the files that a compiler reports as read (-MD) with what the artifact id covers: the
+// variant's own files, granted folders, and the compiler's own headers. Used by compile_run.cpp
+// only.
 #pragma once
 
 #include <optional>
@@ -16,38 +16,38 @@ namespace wb::variant {
 
 enum class CompilerKind { gcc, clang, nvcc };
 
-/// Where the compiler writes its lists, and how a failure is told from a hidden file.
+/// Where the compiler works and writes its dependency lists.
 struct ReadLists {
   CompilerKind kind = CompilerKind::gcc;
-  fs::path sources;       ///< the folder in which it works
-  fs::path temporary;     ///< a writable folder beside it, where the lists are put
-  fs::path seen_as = {};  ///< how the compiler names the first, where that is another name
+  fs::path sources;          ///< the compiler's working folder
+  fs::path temporary;        ///< a writable folder beside it, for the lists
+  fs::path mounted_as = {};  ///< the compiler's name for `sources`, if different
 };
 
-/// The words that make it write them. They also take the date away: __DATE__, __TIME__ and
-/// __TIMESTAMP__ name something that is declared nowhere, since no id covers a time.
+/// The flags that make the compiler write the lists. They also make __DATE__, __TIME__ and
+/// __TIMESTAMP__ undeclared names, since no id covers a time.
 std::vector<std::string> read_list_words(const ReadLists& lists);
 
-/// The names in a rule of make, its targets left out.
+/// The prerequisites of a make rule.
 std::vector<std::string> names_of_rule(std::string_view rule);
 
-/// The first file that it read and that the id does not cover. `include_folders`: granted;
-/// `headers`: folders of the compiler's own, beside those of the system. Errors: environment (it
-/// has written no list).
+/// The first file that was read and that the id does not cover. `include_folders`: granted;
+/// `headers`: the compiler's own folders, beside those of the system. Errors: environment (there is
+/// no list).
 Result<std::optional<std::string>> uncovered_read(const ReadLists& lists, const Variant& variant,
                                                   const std::vector<fs::path>& include_folders,
                                                   const std::vector<fs::path>& headers);
 
-/// The same from what -H printed, of a compile that failed and wrote no list.
+/// The same, from the output of -H, for a failed compile that wrote no list.
 std::optional<std::string> uncovered_header(std::string_view printed, const ReadLists& lists,
                                             const Variant& variant,
                                             const std::vector<fs::path>& include_folders,
                                             const std::vector<fs::path>& headers);
 
-/// Whether the compiler's words complain about the date that was taken away.
-bool misses_the_date(std::string_view words);
+/// True when the compiler complains about the missing date macros.
+bool uses_date_macro(std::string_view words);
 
-/// The folders with headers that belong to a program, wherever it is installed.
+/// The header folders of these programs, wherever they are installed.
 std::vector<fs::path> header_folders_of(const std::vector<fs::path>& programs);
 
 }  // namespace wb::variant

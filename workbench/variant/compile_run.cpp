@@ -18,7 +18,7 @@ namespace wb::variant {
 
 namespace {
 
-/// Beyond the deadline: ends a compiler whose workbench was killed and could not stop it.
+/// Time after the deadline that ends a compiler whose workbench was killed.
 constexpr std::uint64_t k_cpu_grace_s = 5;
 constexpr std::chrono::seconds k_preprocess_deadline{20};
 
@@ -26,7 +26,7 @@ Failure machine_failure(const Error& error) {
   return Failure{Invalidity::environment, error.message(), {}};
 }
 
-/// The compiler's words.
+/// The compiler's output.
 std::string words_of(const ProcessOutcome& outcome) {
   if (outcome.err.empty()) return outcome.out;
   if (outcome.out.empty()) return outcome.err;
@@ -43,8 +43,8 @@ Result<void> materialise(const Variant& variant, const fs::path& folder) {
   return {};
 }
 
-/// True when this machine cannot compile an empty function either, or the disk is all but full:
-/// then a failure that looks like the machine's is the machine's. A source can print any words.
+/// True when this machine cannot compile an empty function either, or the disk is almost full. Only
+/// then is a failure that looks like the machine's its fault, since a source can print any text.
 bool machine_is_at_fault(const ProcessSpec& spec, const CompileProbe& probe,
                          const CompileLimits& limits) {
   for (const fs::path& folder : {probe.folder, probe.output.parent_path()}) {
@@ -54,10 +54,10 @@ bool machine_is_at_fault(const ProcessSpec& spec, const CompileProbe& probe,
       return true;
     }
   }
-  return !compiles_nothing(spec, {}, probe);
+  return !compiles_empty_source(spec, {}, probe);
 }
 
-/// The folders that this command names; everything else of the machine is out of its sight.
+/// The folders that this command needs; everything else is hidden from it.
 SandboxFolders folders_of(const CompileCommand& command, const fs::path& private_folder,
                           const fs::path& sources, const fs::path& output) {
   SandboxFolders folders;
@@ -68,11 +68,11 @@ SandboxFolders folders_of(const CompileCommand& command, const fs::path& private
   }
   folders.writable = {private_folder, output.parent_path()};
   folders.working_directory = sources;
-  folders.seen_as = command.seen_as;
+  folders.mounted_as = command.mounted_as;
   return folders;
 }
 
-/// Half of the machine's memory: a compiler that was killed above it asked for too much.
+/// Half of the machine's memory: a compiler killed above it used too much.
 std::uint64_t half_of_memory_bytes() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes) / 2;
@@ -99,7 +99,7 @@ ProcessSpec spec_of(const CompileCommand& command, const BuildOptions& options,
   return spec;
 }
 
-/// Whose fault it was.
+/// Whose fault the failure was.
 Failure failure_of_run(const CompileCommand& command, const ProcessSpec& spec,
                        const ProcessOutcome& outcome, const CompileProbe& probe) {
   CompileFault fault = classify_compile_fault(outcome);
@@ -109,7 +109,7 @@ Failure failure_of_run(const CompileCommand& command, const ProcessSpec& spec,
     if (machine_is_at_fault(spec, probe, command.limits)) {
       invalidity = Invalidity::environment;
     } else {
-      fault = CompileFault::source;  // the words came from the source
+      fault = CompileFault::source;  // the text came from the source
     }
   } else if (fault == CompileFault::killed && outcome.max_rss_bytes < half_of_memory_bytes()) {
     invalidity = Invalidity::environment;
@@ -139,13 +139,13 @@ std::vector<fs::path> headers_of(const CompileCommand& command) {
   return header_folders_of(programs);
 }
 
-/// Of a compile that failed: its words may quote a file that it should not have read. The
-/// preprocessor alone then tells the names, whatever became of the rest.
+/// For a failed compile, whose output may quote a file that it should not have read: the
+/// preprocessor alone lists the files.
 std::optional<Failure> closure_failure(const Variant& variant, const CompileCommand& command,
                                        const ProcessSpec& spec, const SandboxFolders& folders,
                                        const CompileProbe& probe, const ProcessOutcome& failed) {
   const std::string words = words_of(failed);
-  if (misses_the_date(words)) {
+  if (uses_date_macro(words)) {
     return Failure{Invalidity::constraints,
                    "the sources of " + variant.manifest.name +
                        " use __DATE__, __TIME__ or __TIMESTAMP__, which no artifact id covers",
@@ -162,7 +162,7 @@ std::optional<Failure> closure_failure(const Variant& variant, const CompileComm
   preprocess.deadline = std::min<std::chrono::milliseconds>(spec.deadline, k_preprocess_deadline);
   const auto printed = run_compiler(preprocess, folders, probe);
   if (!printed.ok()) return std::nullopt;
-  const ReadLists lists{command.kind, spec.working_directory, {}, command.seen_as};
+  const ReadLists lists{command.kind, spec.working_directory, {}, command.mounted_as};
   const auto file = uncovered_header(printed->err, lists, variant, command.grants.include_folders,
                                      headers_of(command));
   if (!file) return std::nullopt;
@@ -188,7 +188,7 @@ std::string head_and_tail(std::string_view words) {
 Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& options,
                                  const CompileCommand& command, const fs::path& given_output) {
   const fs::path output = fs::absolute(given_output);
-  // Beside the output: what a killed process leaves there is removed by a later build.
+  // Beside the output, where later builds remove leftovers of killed processes.
   const auto private_folder = TempDirectory::create_in(output.parent_path(), "wb-build");
   if (!private_folder.ok()) return machine_failure(private_folder.error());
   const fs::path sources = private_folder->path() / "src";
@@ -215,7 +215,7 @@ Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& opt
     record.cpu_s = outcome->cpu_s;
     record.log = words_of(*outcome);
     const auto uncovered =
-        uncovered_read({command.kind, sources, temporary, command.seen_as}, variant,
+        uncovered_read({command.kind, sources, temporary, command.mounted_as}, variant,
                        command.grants.include_folders, headers_of(command));
     if (uncovered.ok() && !uncovered->has_value()) return record;
     fs::remove(output, ignored);

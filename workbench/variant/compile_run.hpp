@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One run of a compiler on a variant: private folder, sandbox, limits, deadline, and a second look
-// before the machine is blamed for a failure. What the toolchains share; each brings its command.
+// One run of a compiler on a variant: private folder, sandbox, limits, deadline, and a second run
+// before a failure is blamed on the machine. Shared by the toolchains; each provides its command.
 #pragma once
 
 #include <string>
@@ -15,28 +15,28 @@ namespace wb::variant {
 struct CompileCommand {
   CompilerIdentity compiler;
   CompilerKind kind = CompilerKind::gcc;
-  std::vector<std::string> argv;  ///< all but the output; the sources stand in the working folder
+  std::vector<std::string> argv;  ///< without the output; sources are in the working folder
   /// Compiler and flags that make a library of an empty source, and that source's name.
   std::vector<std::string> probe;
   std::string probe_name;
-  std::vector<fs::path> programs;  ///< absolute; the sandbox shows where they are installed
-  fs::path seen_as;                ///< of SandboxFolders
+  std::vector<fs::path> programs;  ///< absolute; the sandbox shows their installations
+  fs::path mounted_as;             ///< SandboxFolders::mounted_as
   Grants grants;
   CompileLimits limits;
-  std::size_t capture_bytes = 64u << 10;  ///< of each stream
+  std::size_t capture_bytes = 64u << 10;  ///< per stream
 };
 
-/// Writes what the command makes to `output`. The record's log is both streams, as captured; the
-/// caller shortens it. What it read is held against what the id covers. Failures: constraints (it
-/// read more, or asked for the date), compile, timeout, environment.
+/// Runs the command and writes its result to `output`. The record's log is both streams, as
+/// captured; the caller shortens it. Fails when the compiler read files that the id does not cover.
+/// Failures: constraints (uncovered files, or a date macro), compile, timeout, environment.
 Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& options,
                                  const CompileCommand& command, const fs::path& output);
 
 /// The configuration as -D words, after WB_BUILD_ID.
 std::vector<std::string> macro_words(const Configuration& configuration, std::string_view build_id);
 
-/// The compiler's words as BuildRecord keeps them: of more than 64 KiB head and tail, with a mark
-/// between them.
+/// Compiler output as BuildRecord keeps it: above 64 KiB only head and tail, with a mark in
+/// between.
 std::string head_and_tail(std::string_view words);
 
 }  // namespace wb::variant

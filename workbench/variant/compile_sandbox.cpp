@@ -14,13 +14,13 @@ void add(Words& words, std::string_view option, const fs::path& path) {
   words.insert(words.end(), {std::string(option), path.string(), path.string()});
 }
 
-/// Where the compiler was installed: the folder above bin/, or its own.
+/// The compiler's installation: the folder above bin/, or its own.
 fs::path prefix_of(const fs::path& program) {
   const fs::path folder = program.parent_path();
   return folder.filename() == "bin" ? folder.parent_path() : folder;
 }
 
-/// Where these were installed, links followed, apart from what is visible anyway.
+/// Installations of these programs, links resolved, without those that are visible anyway.
 std::set<fs::path> prefixes_of(const fs::path& compiler, std::vector<fs::path> programs) {
   programs.push_back(compiler);
   std::set<fs::path> prefixes;
@@ -65,7 +65,7 @@ std::vector<std::string> compile_sandbox(const fs::path& compiler, const Sandbox
        {"/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache"}) {
     add(words, "--ro-bind-try", folder);
   }
-  // /proc: -march=native on some machines. Of /dev only what never ends a read by filling memory.
+  // /proc for -march=native on some machines. Of /dev only files whose reading cannot fill memory.
   words.insert(words.end(), {"--proc", "/proc", "--tmpfs", "/dev"});
   add(words, "--dev-bind", "/dev/null");
   for (const fs::path& prefix : prefixes_of(compiler, folders.programs)) {
@@ -73,20 +73,20 @@ std::vector<std::string> compile_sandbox(const fs::path& compiler, const Sandbox
   }
   for (const fs::path& folder : folders.readable) add(words, "--ro-bind", folder);
   for (const fs::path& folder : folders.writable) add(words, "--bind", folder);
-  const fs::path work = folders.seen_as.empty() ? folders.working_directory : folders.seen_as;
-  if (!folders.seen_as.empty()) {
+  const fs::path work = folders.mounted_as.empty() ? folders.working_directory : folders.mounted_as;
+  if (!folders.mounted_as.empty()) {
     words.insert(words.end(), {"--bind", folders.working_directory.string(), work.string()});
   }
-  // As process 1 the compiler is waited for by bubblewrap itself, so its CPU time is counted; and
-  // when it ends, however it ends, the kernel ends all that it started.
+  // As process 1 the compiler is reaped by bubblewrap itself, so its CPU time is counted, and when
+  // it ends the kernel ends all its children.
   words.insert(words.end(), {"--unshare-user", "--unshare-pid", "--as-pid-1", "--unshare-net",
                              "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL",
                              "--die-with-parent", "--chdir", work.string()});
   return words;
 }
 
-bool compiles_nothing(ProcessSpec spec, std::vector<std::string> before,
-                      const CompileProbe& probe) {
+bool compiles_empty_source(ProcessSpec spec, std::vector<std::string> before,
+                           const CompileProbe& probe) {
   RealFileSystem file_system;
   const fs::path source = probe.folder / probe.name;
   const fs::path library = probe.output.parent_path() / "wb_probe.so";
@@ -111,7 +111,7 @@ Result<ProcessOutcome> run_compiler(const ProcessSpec& spec, const SandboxFolder
   confined.argv.insert(confined.argv.end(), spec.argv.begin(), spec.argv.end());
   auto outcome = run_process(confined);
   const bool failed = !outcome.ok() || (!outcome->success() && !outcome->timed_out);
-  if (!failed || compiles_nothing(confined, before, probe)) return outcome;
+  if (!failed || compiles_empty_source(confined, before, probe)) return outcome;
   return run_process(spec);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A compiler reads whatever a source names, and what it reads lands in the library. Where
-// bubblewrap is installed it sees the system's programs and the build's own folders, nothing else
-// of the machine, and no network. Used by the toolchains and by `doctor`.
+// A compiler reads any file that a source names and copies it into the library. Where bubblewrap is
+// installed, it sees only the system's programs and the build's own folders, and no network. Used
+// by the toolchains and by `doctor`.
 #pragma once
 
 #include <string>
@@ -13,37 +13,40 @@
 namespace wb::variant {
 
 struct SandboxFolders {
-  std::vector<fs::path> writable;  ///< absolute
+  std::vector<fs::path> writable;  ///< absolute; /usr and the like are always readable
   std::vector<fs::path> readable;  ///< absolute; /usr and the like need not be named
   fs::path working_directory;
-  /// Absolute; programs whose installations must be seen beside that of the first word.
+  /// Absolute paths of further programs whose installations must be visible, beside that of the
+  /// first word.
   std::vector<fs::path> programs = {};
-  /// Where the compiler sees the working directory as well, and works; empty: only where it lies.
-  /// nvcc hashes that path into symbols, so a private folder's name would make every build differ.
-  fs::path seen_as = {};
+  /// A second name for the working directory inside the sandbox, in which the compiler works;
+  /// empty: none. nvcc hashes that path into symbols, so the name of a private folder would make
+  /// every build differ.
+  fs::path mounted_as = {};
 };
 
-/// "bubblewrap", or "none" and why: it is not installed, or what it said when it did not start.
+/// "bubblewrap", or "none" with the reason: not installed, or its output when it did not start.
 std::string compile_sandbox_word();
 
-/// What goes before the compiler's own words; empty without bubblewrap. The compiler, given by its
-/// absolute path, is made visible wherever it is installed. It dies with the thread that started
-/// it, its own children with it.
+/// The words before the compiler's own; empty without bubblewrap. The compiler, given by its
+/// absolute path, is made visible wherever it is installed. It and its children die with the
+/// starting thread.
 std::vector<std::string> compile_sandbox(const fs::path& compiler, const SandboxFolders& folders);
 
-/// How a compiler is tried on an empty function.
+/// How to try a compiler on an empty function.
 struct CompileProbe {
   std::vector<std::string> argv;  ///< compiler and flags
   std::string name;               ///< of the source, such as "wb_probe.cpp"
-  fs::path folder;                ///< where it may be written
-  fs::path output;                ///< absolute; the library is put beside this file
+  fs::path folder;                ///< where the source may be written
+  fs::path output;                ///< absolute; the library is written beside this file
 };
-/// Whether it compiles. `before`: what compile_sandbox() gave, or nothing. spec: the limits.
-bool compiles_nothing(ProcessSpec spec, std::vector<std::string> before, const CompileProbe& probe);
+/// True when the probe compiles. `before`: the words of compile_sandbox(), or none. spec: the
+/// limits.
+bool compiles_empty_source(ProcessSpec spec, std::vector<std::string> before,
+                           const CompileProbe& probe);
 
-/// Runs spec.argv in the sandbox where there is one that works. A sandbox in which not even an
-/// empty function compiles is unfit for this machine (no user namespaces, a compiler spread over
-/// folders that it hides), and the compiler runs without.
+/// Runs spec.argv in the sandbox if it works. If not even an empty function compiles in it (no user
+/// namespaces, a compiler spread over hidden folders), the compiler runs without.
 Result<ProcessOutcome> run_compiler(const ProcessSpec& spec, const SandboxFolders& folders,
                                     const CompileProbe& probe);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t k_identity_max_bytes = 64u << 10;
 
-/// The identity of that file while every program in it is what it was.
+/// The identity in that file, if all its programs are unchanged.
 std::optional<CompilerIdentity> read_identity(const RealFileSystem& file_system,
                                               const fs::path& file, const std::string& key) {
   const auto text = file_system.read(file, k_identity_max_bytes);
@@ -70,7 +70,7 @@ Result<std::string> ask_compiler(const fs::path& compiler, std::vector<std::stri
     return Error{ErrorCode::environment, "ask the compiler for its version", compiler.string(),
                  cause, remedy};
   };
-  // What keeps every child from being served is no fault of the compiler: its own advice stays.
+  // A general failure to start processes is no fault of the compiler and keeps its own advice.
   if (!outcome.ok() && outcome.error().code == ErrorCode::environment) return outcome.error();
   if (!outcome.ok()) return fault(outcome.error().cause);
   if (outcome->timed_out) return fault("it did not answer within 20 s");
@@ -96,7 +96,7 @@ Result<CompilerIdentity> remember_identity(const fs::path& folder, const std::st
                      {"linker", asked.identity.linker},
                      {"asked_as", key},
                      {"programs", programs}};
-  // Remembering only saves time: a read-only cache is not a fault here.
+  // A cache only saves time, so a read-only folder is no error.
   if (file_system.make_directories(folder).ok()) {
     static_cast<void>(file_system.write_atomic(file, json.dump(2) + "\n", Durability::none).ok());
   }

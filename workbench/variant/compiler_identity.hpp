@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which compiler it is, and how one is asked: by path, size and time of its programs, with nothing
-// of the caller's environment. Shared by the toolchains.
+// Identifies a compiler by path, size and time of its programs, and runs it with a clean
+// environment. Shared by the toolchains.
 #pragma once
 
 #include <functional>
@@ -14,35 +14,35 @@
 
 namespace wb::variant {
 
-/// Nothing of the caller's environment: CPATH, GCC_EXEC_PREFIX, NVCC_APPEND_FLAGS and the like
-/// would change what is built without changing its id.
+/// An environment without the caller's variables: CPATH, GCC_EXEC_PREFIX, NVCC_APPEND_FLAGS and the
+/// like would change the build without changing its id.
 std::map<std::string, std::string> compiler_environment(const fs::path& compiler,
                                                         const fs::path& temporary);
 
-/// Path, size and time of a program behind any links: changes whenever it does. Errors: io.
+/// Path, size and time of a program, links resolved; changes whenever the program does. Errors: io.
 Result<std::string> binary_stamp(const fs::path& path);
 
-/// What the compiler prints (both streams), asked in that environment. Errors: environment (it
-/// fails or prints nothing; `remedy` says what to do about it).
+/// Both output streams of the compiler, run in that environment. Errors: environment (it fails or
+/// prints nothing; `remedy` goes into the message).
 Result<std::string> ask_compiler(const fs::path& compiler, std::vector<std::string> arguments,
                                  const std::string& remedy);
 
 std::string first_line_of(const std::string& text);
 
-/// An identity and the programs that it holds for: the compiler itself and those that it starts.
+/// An identity and the programs that it covers: the compiler and those that it starts.
 struct AskedIdentity {
   CompilerIdentity identity;
   std::vector<fs::path> programs;
 };
-/// `ask`'s answer, remembered in `folder` under `key` for as long as the stamps of all its programs
-/// stay as they are. Errors: those of `ask`.
+/// The answer of `ask`, cached in `folder` under `key` while the stamps of all its programs stay
+/// the same. Errors: those of `ask`.
 Result<CompilerIdentity> remember_identity(const fs::path& folder, const std::string& key,
                                            const std::function<Result<AskedIdentity>()>& ask);
 
-/// The last answer of one process, while the stamps of all its programs stay as they are.
+/// Caches the last answer in this process while the stamps of all its programs stay the same.
 class IdentityMemory {
  public:
-  /// From several threads at once. Errors: those of `ask`.
+  /// Thread-safe. Errors: those of `ask`.
   Result<CompilerIdentity> identity(const fs::path& compiler,
                                     const std::function<Result<AskedIdentity>()>& ask);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Configurations: completed by the manifest's defaults, checked against its values and
-// restrictions.
+// Configurations: completed by the manifest's defaults and checked against values and restrictions.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// g++ and clang++ for backend cpu: which flags, which target, who the compiler is.
+// g++ and clang++ for backend cpu: flags, target, compiler identity.
 #include <array>
 #include <fstream>
 
@@ -14,8 +14,8 @@ namespace wb::variant {
 
 namespace {
 
-/// What every build gets, before the manifest's own flags. Hidden visibility keeps two variants in
-/// one process apart; -pthread is for the thread pool of kernels/common.
+/// Flags of every build, before the manifest's own. Hidden visibility separates two variants in one
+/// process; -pthread is for the thread pool of kernels/common.
 constexpr std::array<std::string_view, 6> k_fixed_flags = {
     "-shared", "-fPIC", "-O3", "-std=c++20", "-fvisibility=hidden", "-pthread"};
 
@@ -36,8 +36,8 @@ Result<fs::path> locate(const std::string& compiler) {
 
 constexpr const char* k_gold = "ld.gold";
 
-/// Where the compiler takes gold from: of a program that it does not have g++ says the mere name,
-/// and its linking step then looks in PATH.
+/// Where the compiler finds gold: for a program that it lacks, g++ prints the bare name and its
+/// linking step searches PATH.
 fs::path place_of_gold(const fs::path& compiler) {
   const auto named = ask_compiler(compiler, {std::string("-print-prog-name=") + k_gold}, "");
   if (!named.ok()) return {};
@@ -51,8 +51,8 @@ fs::path place_of_gold(const fs::path& compiler) {
   return {};
 }
 
-/// gold links one of our libraries in a third of the usual linker's time, which spends the rest on
-/// the symbols of the C++ library. Empty where there is none, or one that does not start.
+/// gold links our libraries in a third of the usual linker's time, which is mostly spent on symbols
+/// of the C++ library. Empty without a working gold.
 fs::path find_faster_linker(const fs::path& compiler) {
   fs::path linker = place_of_gold(compiler);
   std::error_code error;
@@ -87,7 +87,7 @@ Result<AskedIdentity> ask_identity(const fs::path& path) {
   return asked;
 }
 
-/// The lines of the first processor that say which instructions it has.
+/// The lines about the first processor's instruction sets.
 std::string cpu_facts() {
   std::ifstream file("/proc/cpuinfo");
   std::string facts, line;
@@ -103,7 +103,7 @@ std::string cpu_facts() {
   return facts;
 }
 
-/// The whole command line but the output. Failures: constraints.
+/// The whole command line except the output. Failures: constraints.
 Outcome<std::vector<std::string>> command_line(const CompilerIdentity& identity,
                                                const Variant& variant,
                                                const Configuration& configuration,

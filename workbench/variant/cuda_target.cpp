@@ -16,8 +16,8 @@ std::string listed(const std::vector<std::string>& words) {
   return text;
 }
 
-/// What a device of that number is given of a source written for `written`; nothing when it cannot
-/// run it.
+/// The target for a device of that number from a source written for `written`; nothing when it
+/// cannot run it.
 std::optional<CudaTarget> served(CudaTarget written, int number) {
   if (written.suffix == 'a') {
     return written.number == number ? std::optional(written) : std::nullopt;
@@ -30,7 +30,7 @@ std::optional<CudaTarget> served(CudaTarget written, int number) {
   return CudaTarget{number, 0};
 }
 
-/// The most special code that the list allows for that device: its own, its family's, plain.
+/// The most specific target that the list allows for that device: its own, its family's, plain.
 std::optional<CudaTarget> best_for(const std::vector<std::string>& architectures, int number) {
   if (architectures.empty()) return CudaTarget{number, 0};
   const auto rank = [](CudaTarget target) {

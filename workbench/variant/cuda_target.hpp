@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which GPU architecture a CUDA variant is compiled for: the manifest's words against the device's.
-// Pure functions; who calls: the engine before a build, the CUDA toolchain.
+// Chooses the GPU architecture for a CUDA variant from the manifest's words and the device. Pure
+// functions, used by the engine before a build and by the CUDA toolchain.
 #pragma once
 
 #include <optional>
@@ -24,17 +24,17 @@ struct CudaTarget {
 std::optional<CudaTarget> parse_cuda_target(std::string_view word);
 std::string to_text(CudaTarget target);
 
-/// The value of -gencode that gives code of this target and no PTX, so that the driver can load
-/// exactly what was inspected or nothing: "arch=compute_90a,code=sm_90a".
+/// The value of -gencode for this target without PTX, so that the driver loads exactly the
+/// inspected code or nothing: "arch=compute_90a,code=sm_90a".
 std::string gencode_of(CudaTarget target);
 
-/// What to compile for. architectures: the manifest's list, empty for any. device: the device's
-/// own architecture ("sm_90"), empty where there is none. wanted: what the user asked for, "native"
-/// or empty for no wish. The wish decides, else the device, else the manifest's first word. A plain
-/// word serves every device from its own on, which then gets code of its own ("sm_80" on sm_90:
-/// "sm_90"); "sm_90a" serves sm_90 only and stays as it is; "sm_100f" serves its family.
-/// Errors: invalid (a word that is no CUDA architecture; the variant is not written for it),
-/// environment (no device, and neither manifest nor user names an architecture).
+/// The architecture to compile for. architectures: the manifest's list, empty for any. device: the
+/// device's own ("sm_90"), empty without one. wanted: the user's, "native", or empty. The user's
+/// word decides, else the device, else the manifest's first. A plain word serves its own and all
+/// later devices, for which their own code is made ("sm_80" on sm_90: "sm_90"); "sm_90a" serves
+/// sm_90 only and stays as it is; "sm_100f" serves its family. Errors: invalid (a word that is no
+/// CUDA architecture; the variant does not support it), environment (no device, and neither
+/// manifest nor user names an architecture).
 Result<std::string> choose_cuda_target(const std::vector<std::string>& architectures,
                                        std::string_view device, std::string_view wanted);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// nvcc for backend cuda: which flags, what ptxas said, and what is inside a library that it made.
+// nvcc for backend cuda: flags, ptxas' output, and the content of built libraries.
 #include <array>
 
 #include "core/process.hpp"
@@ -13,8 +13,8 @@ namespace wb::variant {
 
 namespace {
 
-/// Libraries carry the CUDA runtime inside, and none of its symbols outside, so that a subject
-/// needs the driver only and two variants never share a runtime.
+/// Libraries contain the CUDA runtime and export none of its symbols, so that a subject needs only
+/// the driver and two variants never share a runtime.
 constexpr std::array<std::string_view, 7> k_cuda_fixed_flags = {
     "-shared",
     "-O3",
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 7> k_cuda_fixed_flags = {
     "-Xlinker=--exclude-libs=ALL",
     "-Xptxas=-v"};
 
-/// ptxas says some lines of every kernel, with names of a thousand bytes: all are read, and the
+/// ptxas prints several lines per kernel, with names up to a thousand bytes; all are read, and the
 /// record keeps less.
 constexpr std::size_t k_cuda_capture_bytes = 8u << 20;
 constexpr std::uint64_t k_listing_max_bytes = 64u << 20;
@@ -34,8 +34,8 @@ Failure cuda_failure(Invalidity invalidity, std::string message) {
   return Failure{invalidity, std::move(message), {}};
 }
 
-/// All but the output and the libraries; `forms`: the flags that say what is made. Failures:
-/// constraints.
+/// Everything but the output and the libraries. `forms`: the flags for the kind of output.
+/// Failures: constraints.
 Outcome<std::vector<std::string>> nvcc_words(const Toolkit& toolkit, const Variant& variant,
                                              const Configuration& configuration,
                                              const Grants& grants, std::string_view build_id,
@@ -61,7 +61,7 @@ Outcome<std::vector<std::string>> nvcc_words(const Toolkit& toolkit, const Varia
   return argv;
 }
 
-/// Only where something is linked: nvcc makes PTX of one input alone.
+/// Only for linking, since nvcc makes PTX from a single input.
 std::vector<std::string> library_words(const Grants& grants) {
   std::vector<std::string> words;
   for (const fs::path& library : grants.library_files) {
@@ -71,14 +71,14 @@ std::vector<std::string> library_words(const Grants& grants) {
   return words;
 }
 
-/// What every build gets, for that target.
+/// Flags of every build for that target.
 std::vector<std::string> library_forms(CudaTarget target) {
   std::vector<std::string> forms(k_cuda_fixed_flags.begin(), k_cuda_fixed_flags.end());
   forms.push_back("-gencode=" + gencode_of(target));
   return forms;
 }
 
-/// nvcc's own words about the machine, with what to do about them.
+/// nvcc's messages about the machine, with a remedy.
 std::string nvcc_remark(const Failure& failure, const CompilerIdentity& identity,
                         const std::string& target) {
   const auto says = [&](std::string_view words) {
@@ -96,7 +96,7 @@ std::string nvcc_remark(const Failure& failure, const CompilerIdentity& identity
   return failure.message;
 }
 
-/// One command ready to run: identity, target and grants found, flags checked.
+/// A complete command: identity, target and grants resolved, flags checked.
 Outcome<CompileCommand> cuda_command(const CudaPlaces& places, const Variant& variant,
                                      const Configuration& configuration,
                                      const BuildOptions& options, std::string_view build_id,
@@ -115,15 +115,15 @@ Outcome<CompileCommand> cuda_command(const CudaPlaces& places, const Variant& va
   command.probe = {toolkit.nvcc.string(), "-ccbin=" + toolkit.host.string()};
   command.probe.insert(command.probe.end(), forms.begin(), forms.end());
   command.probe_name = "wb_probe.cu";
-  command.seen_as = "/wb-sources";
+  command.mounted_as = "/wb-sources";
   command.programs = asked->answer.programs;
   command.grants = *std::move(grants);
   command.capture_bytes = k_cuda_capture_bytes;
   return command;
 }
 
-/// run_compile(), where a failure that is the machine's says what to do about it. The record's log
-/// is whole, a failure's words are not.
+/// run_compile(), with a remedy for failures of the machine. The record's log is complete, a
+/// failure's output is shortened.
 Outcome<BuildRecord> run_nvcc(const Variant& variant, const BuildOptions& options,
                               const CompileCommand& command, const fs::path& output) {
   auto record = run_compile(variant, options, command, output);
@@ -143,7 +143,7 @@ Outcome<CudaTarget> exact_target(const BuildOptions& options) {
                                                    "sm_90a with --target");
 }
 
-/// Beside nvcc, else in PATH: a library that was compiled elsewhere needs no nvcc to be read.
+/// Beside nvcc, else in PATH, since reading a library that was compiled elsewhere needs no nvcc.
 Outcome<fs::path> find_cuobjdump(const CudaPlaces& places, const fs::path& library) {
   const auto asked = ask_toolkit(places);
   if (asked.ok()) {

@@ -20,8 +20,8 @@ bool holds_toolkit(const fs::path& folder) {
   return fs::exists(folder / "nvcc", error) && fs::exists(folder / "ptxas", error);
 }
 
-/// The folder of the real nvcc, from its own words: distributions put links and scripts into PATH,
-/// and an upgrade behind one would otherwise go unseen.
+/// The folder of the real nvcc, by its own output: distributions put links and scripts into PATH,
+/// and an upgrade behind them would go unnoticed.
 Result<fs::path> toolkit_folder(const fs::path& nvcc) {
   const auto words = ask_compiler(nvcc, {"--dryrun", "-x", "cu", "/dev/null"}, k_nvcc_remedy);
   if (!words.ok()) return words.error();

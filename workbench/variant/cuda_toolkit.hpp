@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The programs of a CUDA toolkit: where they lie and who they are. Private to the CUDA toolchain.
+// The programs of a CUDA toolkit, their places and identities. Private to the CUDA toolchain.
 #pragma once
 
 #include "variant/compiler_identity.hpp"
@@ -8,7 +8,7 @@ namespace wb::variant {
 
 /// The programs of one toolkit.
 struct Toolkit {
-  fs::path asked;  ///< as found, maybe a script
+  fs::path asked;  ///< as found; may be a script
   fs::path nvcc, ptxas, cicc, host;
 };
 
@@ -17,7 +17,8 @@ struct AskedToolkit {
   AskedIdentity answer;
 };
 
-/// Finds nvcc and its host compiler and asks them; starts three processes. Errors: environment.
+/// Finds nvcc and its host compiler and asks for their versions; starts three processes. Errors:
+/// environment.
 Result<AskedToolkit> ask_toolkit(const CudaPlaces& places);
 
 /// Errors: environment.

@@ -20,10 +20,10 @@ using problem::Problem;
 
 namespace {
 
-constexpr std::size_t k_candidates = 8;  ///< of which the one with the newest combinations is taken
-constexpr int k_tries = 400;             ///< for a problem that the variant takes
+constexpr std::size_t k_candidates = 8;  ///< the one with the most new combinations is used
+constexpr int k_tries = 400;             ///< for a problem that the variant supports
 
-/// Of each 72 runs.
+/// Numbers in each 72 runs.
 constexpr std::pair<Extent, int> k_extents[] = {
     {Extent::plain, 31},    {Extent::decode, 5},   {Extent::heads, 8},     {Extent::batches, 6},
     {Extent::long_rows, 3}, {Extent::far_rows, 3}, {Extent::long_keys, 2}, {Extent::far_keys, 2},
@@ -37,7 +37,7 @@ void shuffle(std::vector<T>& values, KeyedRandom& random) {
   }
 }
 
-/// Gives each of its values once before it gives one again.
+/// Deals each of its values once before repeating one.
 template <typename T>
 class Deck {
  public:
@@ -54,8 +54,8 @@ class Deck {
   std::size_t m_at = 0;
 };
 
-/// Remainders modulo 64: first those beside a multiple, twice, as tiles end there; then all, so
-/// that 32 of them already hold every remainder modulo 32, 16 every one modulo 16, and so on.
+/// Remainders modulo 64: first those next to a multiple, twice, since tiles end there; then all,
+/// ordered so that 32 of them contain every remainder modulo 32, 16 every one modulo 16, and so on.
 class Residues {
  public:
   std::int64_t next(KeyedRandom& random) {
@@ -78,8 +78,8 @@ class Residues {
   std::int64_t m_at = 0, m_first = 0, m_step = 1;
 };
 
-/// What a fault may hang on together: how numbers are stored, which keys a row sees, and whether an
-/// LSE is asked for. Each is dealt out as often as the others, all of them in one verdict.
+/// A combination that a fault may depend on: storage format, visible keys, and whether an LSE is
+/// requested. Each is dealt equally often, all of them in one verdict.
 struct Cell {
   Dtype dtype = Dtype::f32;
   Causal causal = Causal::none;
@@ -135,9 +135,9 @@ class Drawer {
       for (const Causal causal : m_causal) {
         for (const MaskKind mask : m_masks) {
           list.push_back({dtype, causal, mask, false});
-          // Twice, what most timed calls are.
+          // Twice, since most timed calls are of this kind.
           if (causal == Causal::none && mask == MaskKind::none) list.push_back(list.back());
-          // A Python subject may decline an LSE, so none is asked for.
+          // A Python subject may give no LSE, so none is requested.
           if (m_terms.manifest.backend != Backend::python) {
             list.push_back({dtype, causal, mask, true});
           }
@@ -176,16 +176,16 @@ class Drawer {
     } else if (u < 0.85) {
       p.scale = std::min(1.0, 8 * usual);
     } else if (m_terms.manifest.backend != Backend::python) {
-      // Not of libraries in Python: cuDNN and FlashAttention give NaN where the scale is negative,
-      // PyTorch on a CPU where it is 0 under a causal rule, as -inf times 0.
+      // Not for Python libraries: cuDNN and FlashAttention give NaN for a negative scale, and
+      // PyTorch on a CPU for scale 0 under a causal rule, as -inf times 0.
       p.scale = u < 0.95 ? -usual * (0.3 + m_random.uniform()) : 0.0;
     }
     if (p.scale) p.scale = static_cast<double>(static_cast<float>(*p.scale));
     if (p.scale == usual) p.scale.reset();
   }
 
-  /// Without an LSE, as timed calls are, most scores are far from 0: what leaves out the care for
-  /// those may do so there alone.
+  /// Without an LSE, as in timed calls, most scores are drawn far from 0, since a kernel might skip
+  /// the handling of those only there.
   Draw draw_kind(const Problem& p, bool want_lse) {
     const double u = m_random.uniform();
     const bool may_lose_rows = m_support.rows_without_keys;
@@ -196,7 +196,7 @@ class Drawer {
     return v < (want_lse ? 0.8 : 0.65) ? Draw::large : Draw::low;
   }
 
-  // The call -------------------------------------------------------------------------------------
+  // Three quarters are close to the latest call, to reveal faults that begin at some call.
 
   problem::View view(std::int64_t inner_width, Dtype dtype) {
     const std::int64_t step = stride_elements(m_terms.manifest, dtype);
@@ -217,7 +217,7 @@ class Drawer {
       if (is_one()) form.k = view(p.D, p.dtype);
       if (is_one()) form.v = view(p.Dv, p.dtype);
       if (is_one()) form.out = view(p.Dv, p.dtype);
-      // A mask that is a view is no claim of a GPU kernel: its rows need not be aligned at all.
+      // GPU kernels do not claim masks as views, whose rows need not be aligned.
       if (p.mask != MaskKind::none && !m_on_gpu && is_one()) {
         form.mask = {0, m_random.between(0, 9), m_random.between(0, 13), 0};
       }
@@ -273,7 +273,7 @@ class Drawer {
       draw_layouts(p);
       m_sizes.draw_heads(p, extent);
       m_sizes.draw_lengths(p, extent, q_residue, kv_residue);
-      // A refusal may be that of these remainders, or of this cell.
+      // These remainders or this combination may not be supported.
       if (attempt > 20) {
         cell = m_random.pick(m_all_cells);
         q_residue = m_random.chance(0.5) ? 0 : m_random.below(k_residues);
@@ -286,7 +286,7 @@ class Drawer {
     return std::nullopt;
   }
 
-  /// Of what kinds a run is: pairs of these are what is to be covered.
+  /// The kinds of a run, whose pairs are to be covered.
   static std::vector<int> kinds_of(const EdgeDraw& one) {
     const Problem& p = one.problem;
     const CallForm& form = one.form;
@@ -347,14 +347,14 @@ class Drawer {
         takes_kv_residue(extent) ? m_kv_residues.next(m_random) : m_random.below(k_residues);
     std::optional<EdgeDraw> best;
     std::set<int> best_pairs;
-    // What is drawn in great number needs no care for what is new.
+    // Large numbers of draws need no search for new combinations.
     const std::size_t candidates = number < 4 * k_edge_draws ? k_candidates : 1;
     const std::int64_t dim_residue = m_dim_residues.next(m_random) % 16;
     const Cell cell = m_cells.next(m_random);
     for (std::size_t i = 0; i < candidates; ++i) {
       m_sizes.start_from(dim_residue);
       const auto problem = a_problem(extent, q_residue, kv_residue, cell, std::nullopt);
-      if (!problem) break;  // the claims are narrow: more tries would end alike
+      if (!problem) break;  // the claims are narrow: more attempts would fail too
       EdgeDraw one;
       one.problem = *problem;
       one.want_lse = cell.want_lse;

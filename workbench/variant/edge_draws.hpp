@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The drawn runs of a verdict (docs/contracts/measurement.md): small problems and ways of calling,
-// drawn from everything that a manifest claims, combinations first. Who draws is the host, from the
-// kernel's random numbers: no variant can know what it will be asked, and no draw follows from
-// another.
+// The drawn runs of a verdict (docs/contracts/measurement.md): small problems and forms of calls,
+// drawn from all that a manifest claims, combinations first. The host draws them from the kernel's
+// random numbers, so that a variant can neither know them in advance nor infer one from another.
 #pragma once
 
 #include <array>
@@ -16,17 +15,17 @@
 
 namespace wb::variant {
 
-/// Random numbers from Philox under a key of 64 bits.
+/// Random numbers from Philox with a 64-bit key.
 class KeyedRandom {
  public:
   explicit KeyedRandom(std::uint64_t key) : m_key(key) {}
-  /// A key from the kernel. Throws std::runtime_error when there is none to be had.
+  /// With a key from the kernel. Throws std::runtime_error when none is available.
   static KeyedRandom secret();
 
   std::uint32_t next();
   /// From 0 to n - 1; n at least 1.
   std::int64_t below(std::int64_t n);
-  /// From least to most.
+  /// From least to most, both included.
   std::int64_t between(std::int64_t least, std::int64_t most) {
     return least + below(most - least + 1);
   }
@@ -52,18 +51,18 @@ struct EdgeDraw {
 
 struct EdgeTerms {
   const Manifest& manifest;
-  /// Whether the variant claims the problem, restrictions of its configuration included.
+  /// True when the variant claims the problem, restrictions of its configuration included.
   std::function<bool(const problem::Problem&)> takes;
-  std::vector<problem::Problem> near;  ///< what it is meant for: a part of the draws has their dims
+  std::vector<problem::Problem> near;  ///< its main problems: a part of the draws has their dims
   std::size_t count = 0;
 };
 
-/// Runs of a verdict by default, of a screening, and of a Python subject on a GPU, where each shape
-/// may be compiled.
+/// Default numbers of runs: of a verdict, of a screening, and of a Python subject on a GPU, which
+/// may compile each shape.
 inline constexpr std::size_t k_edge_draws = 72, k_screening_draws = 16, k_jit_draws = 16;
 inline constexpr std::size_t k_most_edge_draws = 100'000;
 
-/// `count` runs, or fewer where the claims are so narrow that no more were found.
+/// `count` runs, or fewer when the claims are so narrow that no more were found.
 std::vector<EdgeDraw> draw_edges(const EdgeTerms& terms, KeyedRandom& random);
 
 }  // namespace wb::variant

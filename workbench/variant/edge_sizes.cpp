@@ -9,10 +9,10 @@ using problem::Problem;
 
 namespace {
 
-constexpr double k_most_madds = 3e6;       ///< of one run: the judge computes it four times over
-constexpr double k_most_far_madds = 12e6;  ///< of the few that reach far
+constexpr double k_most_madds = 3e6;       ///< of one run: the judge computes it four times
+constexpr double k_most_far_madds = 12e6;  ///< of the few far runs
 
-/// Of few heads and small head dims, so that the length costs little.
+/// Few heads and small head dims, so that the length is cheap.
 bool is_long(Extent extent) {
   return is_far(extent) || extent == Extent::long_rows || extent == Extent::long_keys ||
          extent == Extent::late;
@@ -34,11 +34,11 @@ bool takes_kv_residue(Extent extent) {
          extent == Extent::far_keys;
 }
 
-/// The remainder, plus mostly nothing, or 64 or 128; now and then a multiple of 64 instead.
+/// The remainder, mostly plus 0, 64 or 128; sometimes a multiple of 64.
 std::int64_t EdgeSizes::size(std::int64_t residue, std::int64_t most) {
   const double u = m_random.uniform();
   std::int64_t value = residue + (u < 0.62 ? 0 : u < 0.92 ? k_residues : 2 * k_residues);
-  // Just before, at and behind the borders of tiles.
+  // Just before, at and after tile borders.
   if (m_random.chance(0.08)) {
     const std::int64_t multiple = k_residues * m_random.between(1, 3);
     value = multiple + m_random.between(-1, 1);
@@ -146,7 +146,7 @@ void EdgeSizes::draw_lengths(Problem& p, Extent extent, std::int64_t q_residue,
       p.Skv = k_residues * m_random.between(125, 310) + kv_residue;
       break;
     case Extent::blocks:
-      // At least 512 blocks of 64 rows in all.
+      // At least 512 blocks of 64 rows in total.
       p.Sq = 64 * (512 / (p.B * p.Hq)) + m_random.between(1, 64);
       p.Skv = m_random.between(1, 4);
       break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// EdgeSizes: heads, lengths and head dims of a verdict's drawn runs, by kinds of extent, within
-// what a manifest claims. What else a run draws is in edge_draws.
+// EdgeSizes: heads, lengths and head dims of a verdict's drawn runs, by kind of extent, within a
+// manifest's claims. edge_draws draws the rest of a run.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace wb::variant {
 
-/// What kind of sizes a run has.
+/// The kind of sizes of a run.
 enum class Extent {
   plain,
   decode,
@@ -25,26 +25,26 @@ enum class Extent {
   late
 };
 
-/// Few heads and a length that most verdicts have not.
+/// True for few heads and a length beyond most verdicts.
 [[nodiscard]] bool is_far(Extent extent);
 
-/// Lengths are drawn as a remainder modulo this, plus mostly nothing.
+/// Lengths are drawn as a remainder modulo this, mostly plus 0.
 inline constexpr std::int64_t k_residues = 64;
-/// Whether the number of queries, or of keys, follows the remainder: each of them should be met.
+/// Whether the number of queries, or of keys, uses the remainder, so that each remainder occurs.
 [[nodiscard]] bool takes_q_residue(Extent extent);
 [[nodiscard]] bool takes_kv_residue(Extent extent);
 
 class EdgeSizes {
  public:
-  /// Both must outlive it.
+  /// Both must outlive this.
   EdgeSizes(const Manifest& manifest, KeyedRandom& random)
       : m_support(manifest.support), m_on_gpu(runs_on_gpu(manifest)), m_random(random) {}
-  /// The next head dim that is drawn has this remainder modulo 16 units.
+  /// The next drawn head dim has this remainder modulo 16 units.
   void start_from(std::int64_t dim_residue) { m_dim_residue = dim_residue; }
-  /// `near`: whose dims may be taken; or null.
+  /// `near`: a problem whose dims may be used; or null.
   void draw_dims(problem::Problem& p, Extent extent, const problem::Problem* near);
   void draw_heads(problem::Problem& p, Extent extent);
-  /// After dims and heads.
+  /// Call after dims and heads.
   void draw_lengths(problem::Problem& p, Extent extent, std::int64_t q_residue,
                     std::int64_t kv_residue);
 
@@ -59,7 +59,7 @@ class EdgeSizes {
   std::optional<std::int64_t> m_dim_residue;
 };
 
-/// Fewer batches, heads and keys until one run is cheap enough. Whether it is.
+/// Reduces batches, heads and keys until one run is cheap enough; true on success.
 bool make_cheap(problem::Problem& p, Extent extent);
 
 }  // namespace wb::variant

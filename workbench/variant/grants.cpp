@@ -21,7 +21,7 @@ std::string stamp(const fs::path& path, const fs::path& root) {
          fmt::to_string(time) + "\n";
 }
 
-/// Names, sizes and times, not contents: a header library has hundreds of files, and this runs
+/// Names, sizes and times, not contents, since a header library has hundreds of files and this runs
 /// before every cache look-up.
 Result<std::string> folder_listing(const fs::path& folder) {
   std::vector<std::string> lines;

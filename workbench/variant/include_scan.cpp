@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A lexer of just enough C++: it blanks comments and literals, then looks at lines that are
-// directives. Quoted names survive because they are read before the literal rule applies.
+// A small C++ lexer: it blanks comments and literals, then reads directive lines. Quoted include
+// names are read before literals are blanked.
 #include "variant/include_scan.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r';
 }
-/// A table: every byte of every source is asked for whenever kernels are listed.
+/// A table for speed: every byte of every source is checked when kernels are listed.
 constexpr std::array<bool, 256> k_is_word = [] {
   std::array<bool, 256> table{};
   for (int c = 'a'; c <= 'z'; ++c) table[c] = true;
@@ -31,9 +31,8 @@ bool is_word(char c) {
   return k_is_word[static_cast<unsigned char>(c)];
 }
 
-/// Text whose lines that end in a backslash are joined (blanks after it are allowed by the
-/// compilers), and how to get from it to the text as it was written: in a raw string nothing is
-/// joined.
+/// Text with lines joined at backslashes (the compilers allow blanks after them), with a map to the
+/// original text, since raw strings are not joined.
 class Joined {
  public:
   explicit Joined(std::string_view text) : m_written(text) {
@@ -54,13 +53,13 @@ class Joined {
   }
   [[nodiscard]] const std::string& text() const { return m_text; }
   [[nodiscard]] std::string_view written() const { return m_written; }
-  /// Where the character at `at` of text() was written.
+  /// Position of text()[at] in the original text.
   [[nodiscard]] std::size_t place_of(std::size_t at) const {
     const auto after = std::ranges::upper_bound(m_cuts, at, {}, &Cut::joined);
     if (after == m_cuts.begin()) return at;
     return std::prev(after)->written + (at - std::prev(after)->joined);
   }
-  /// Back: the first character of text() that was written at or behind `place`.
+  /// The first position of text() that came from `place` or later.
   [[nodiscard]] std::size_t at_or_behind(std::size_t place) const {
     const auto after = std::ranges::upper_bound(m_cuts, place, {}, &Cut::written);
     const std::size_t at = after == m_cuts.begin()
@@ -71,25 +70,25 @@ class Joined {
 
  private:
   struct Cut {
-    std::size_t joined, written;  ///< where the text goes on behind it
+    std::size_t joined, written;  ///< where the text continues after it
   };
   std::string_view m_written;
   std::string m_text;
   std::vector<Cut> m_cuts;
 };
 
-/// Macros of the compiler whose value no id covers.
+/// Compiler macros whose values no id covers.
 constexpr std::array<std::string_view, 3> k_dates = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
-/// They look whether a file is there.
+/// Operators that test whether a file exists.
 constexpr std::array<std::string_view, 3> k_probes = {"__has_include", "__has_include_next",
                                                       "__has_embed"};
-constexpr std::size_t k_least_piece = 3;  ///< "__h", of which ## makes a probe
+constexpr std::size_t k_least_piece = 3;  ///< "__h", which ## could complete
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
 }
 
-/// A part of a probe's name that is none by itself: only pasting makes something of it.
+/// A part of a probe's name that only token pasting could complete.
 bool is_piece_of_probe(std::string_view word) {
   return std::ranges::any_of(k_probes, [word](std::string_view probe) {
     const bool front =
@@ -187,7 +186,7 @@ class Scanner {
     }
     return {};
   }
-  /// Stands behind the word. What it looks for must be named, and lie inside or be a system header.
+  /// Called after the word. The tested file must be named, and be inside or a system header.
   Result<void> check_probe(std::string_view word, std::size_t begin) {
     skip_blanks_and_comments();
     if (m_at >= m_text.size() || m_text[m_at] != '(') {
@@ -214,7 +213,7 @@ class Scanner {
     if (is_inside(name)) return {};
     return refuse(std::string(word) + "(" + name + ")", "absolute paths and .. are not allowed");
   }
-  /// Of all literals together: neighbours are one string to the compiler.
+  /// Checks all literals together, since the compiler joins adjacent ones.
   Result<std::vector<std::string>> literals_name_no_file() {
     for (const std::string_view directive : {"incbin", ".include"}) {
       if (m_literals.find(directive) != std::string::npos) {
@@ -234,7 +233,7 @@ class Scanner {
       if (quote == '"' && m_at < m_text.size()) m_literals += m_text[m_at];
     }
   }
-  /// As it was written: here the compilers undo what they joined.
+  /// On the original text: in raw strings the compilers undo line joining.
   void skip_raw_string() {
     const std::string_view written = m_joined.written();
     const std::size_t quote = m_joined.place_of(m_at);
@@ -249,7 +248,7 @@ class Scanner {
     m_at =
         end == std::string_view::npos ? m_text.size() : m_joined.at_or_behind(end + close.size());
   }
-  /// Stands after '#'. Everything but an include is left to the ordinary token rules.
+  /// Called after '#'. Directives other than includes are left to the token rules.
   Result<void> directive() {
     skip_blanks_and_comments();
     const std::size_t begin = m_at;
@@ -285,7 +284,7 @@ class Scanner {
   const Joined& m_joined;
   const std::string& m_text;
   std::string_view m_what;
-  bool m_pastes = false;  ///< it makes tokens of parts of tokens
+  bool m_pastes = false;  ///< it pastes tokens
   std::string m_literals;
   std::size_t m_at = 0;
   std::vector<std::string> m_names;

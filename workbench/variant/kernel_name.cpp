@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of kernels as people read them.
+// Readable names of kernels.
 #include <cxxabi.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace wb::variant {
 namespace {
 
 constexpr std::size_t k_name_max_bytes = 120, k_symbol_max_bytes = 4096;
-/// Each may double what a name says in full: this many are 64 thousand times, more is a trap.
+/// Each reference may double the length of the demangled name; more than this is refused.
 constexpr int k_references_max = 16;
 
 /// How often the mangled name refers to an earlier part of itself: "S_", "S1_", "T0_".
@@ -37,7 +37,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-/// Removes "_GLOBAL__N__<hash>…::" and the like: an unnamed namespace carries its file's hash.
+/// Removes "_GLOBAL__N__<hash>…::" and similar scopes: an unnamed namespace contains its file's
+/// hash.
 void drop_file_scopes(std::string& name) {
   for (const std::string_view mark : {"_GLOBAL__N__", "_INTERNAL_"}) {
     for (std::size_t at = name.find(mark); at != std::string::npos; at = name.find(mark, at)) {
@@ -51,7 +52,7 @@ void drop_file_scopes(std::string& name) {
   }
 }
 
-/// The position of the bracket that opens what closes at `close`, walking backwards.
+/// The position of the bracket that matches the closing one at `close`.
 std::size_t opening_of(std::string_view text, std::size_t close, char open_mark, char close_mark) {
   int depth = 0;
   for (std::size_t i = close + 1; i-- > 0;) {
@@ -64,7 +65,7 @@ std::size_t opening_of(std::string_view text, std::size_t close, char open_mark,
 /// "void f<(int)3>(float*)" -> "f<3>"
 std::string without_types(std::string name) {
   drop_file_scopes(name);
-  // The device vocabulary's own namespace says nothing either.
+  // The namespace of kernels/common carries no information.
   for (const std::string_view scope : {"(anonymous namespace)::", "wb::gpu::"}) {
     replace_all(name, scope, "");
   }
@@ -76,7 +77,7 @@ std::string without_types(std::string name) {
     const std::size_t open = opening_of(name, name.size() - 1, '(', ')');
     if (open != std::string::npos && open > 0) name.erase(open);
   }
-  // The return type of a template: up to the first space outside of its arguments.
+  // Skips a template's return type: up to the first space outside its arguments.
   int depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] == '<') ++depth;
@@ -92,7 +93,7 @@ std::string cut_in_the_middle(std::string_view text, std::size_t max_bytes, std:
   if (text.size() <= max_bytes) return std::string(text);
   const std::size_t tail = (max_bytes - mark.size()) / 2;
   std::size_t end = max_bytes - mark.size() - tail, begin = text.size() - tail;
-  // A character has at most three bytes after its first; what is not UTF-8 may have any number.
+  // At most three continuation bytes count, since text that is not UTF-8 may have any number.
   const auto is_inside = [&](std::size_t at) { return (text[at] & 0xc0) == 0x80; };
   for (int i = 0; i < 3 && end > 0 && is_inside(end); ++i) --end;
   for (int i = 0; i < 3 && begin < text.size() && is_inside(begin); ++i) ++begin;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Words of manifests, their JSON form and the support question; manifest_reader.cpp reads them.
+// Words of manifests, their JSON form and the support query; manifest_reader.cpp reads them.
 #include "variant/manifest.hpp"
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@ namespace wb::variant {
 
 namespace {
 
-/// Sorted. Closed on purpose: advice is withheld when its technique is already listed, which works
-/// only when all manifests use the same word. A new word is added here and in
+/// Sorted. A closed list, because advice is withheld when its technique is already listed, which
+/// requires that all manifests use the same word. Add a new word here and in
 /// docs/guide/add_a_kernel.md.
 constexpr std::array<std::string_view, 34> k_techniques = {
     "async_copy",
@@ -51,7 +51,7 @@ constexpr std::array<std::string_view, 34> k_techniques = {
     "warp_specialization",
 };
 
-/// Up to so many rows without keys in a draw, by expectation, a problem counts as one without.
+/// A problem with fewer expected rows without keys per draw counts as one without.
 constexpr double k_negligible_rows = 1e-6;
 
 constexpr std::array<std::string_view, 3> k_backends = {"cpu", "cuda", "python"};
@@ -173,7 +173,7 @@ std::optional<std::string> unsupported_reason(const Manifest& manifest,
   if (!support.gqa && problem.Hkv != problem.Hq) return "Hkv < Hq (GQA)";
   problem::Problem masked = problem;
   masked.mask_values =
-      problem::MaskValues::drawn;  // a row of finite minima is none that sees keys either
+      problem::MaskValues::drawn;  // a row of finite minima counts as one without keys too
   if (!support.rows_without_keys &&
       problem::expected_rows_without_keys(masked) > k_negligible_rows) {
     return "rows that may see no key";

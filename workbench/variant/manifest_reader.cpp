@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The strict manifest reader: every key is known, every name is in its closed list, every path
-// stays inside the folder, so that whatever passes here can be trusted by all later stages.
+// The strict manifest reader: every key is known, every name is in its closed list and every path
+// stays inside the folder, so that later stages can trust a manifest.
 #include "variant/manifest.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ bool is_digit(char c) {
 }
 
 /// TILE_M, STAGES: at least two characters, so that no parameter hides a problem letter, and never
-/// WB_..., which is the workbench's own prefix for macros.
+/// WB_..., the prefix of the workbench's macros.
 bool is_parameter_name(std::string_view word) {
   if (word.size() < 2 || word.size() > 64 || !is_upper(word[0])) return false;
   if (word.starts_with("WB_")) return false;
@@ -42,8 +42,8 @@ bool is_parameter_name(std::string_view word) {
                      [](char c) { return is_upper(c) || is_digit(c) || c == '_'; });
 }
 
-/// A name of a header folder, a library or an architecture: nothing that a command line or a path
-/// could read as something else.
+/// A name of a header folder, a library or an architecture, without characters that a command line
+/// or path could misread.
 bool is_plain_word(std::string_view word) {
   if (word.empty() || word.size() > 64) return false;
   const char first = word[0];
@@ -247,7 +247,7 @@ void read_restrictions(ObjectReader& reader, Manifest& manifest) {
   }
 }
 
-/// {"async_copy": "ASYNC_COPY == 1"}: words of `techniques`, expressions over parameters alone.
+/// {"async_copy": "ASYNC_COPY == 1"}: words of `techniques`, expressions over parameters only.
 void read_technique_conditions(ObjectReader& reader, Manifest& manifest) {
   const Json* conditions = reader.member("techniques_if");
   if (conditions == nullptr) return;

@@ -20,7 +20,7 @@ bool is_decimal(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// The number that ends where `words` begins in the line: "40 bytes spill stores".
+/// The number before `words` in the line: "40 bytes spill stores".
 std::optional<std::int64_t> number_before(std::string_view line, std::string_view words) {
   const std::size_t end = line.find(words);
   if (end == std::string_view::npos) return {};
@@ -45,7 +45,7 @@ std::int64_t constant_bytes(std::string_view line) {
   return sum;
 }
 
-/// What stands between the first two quotes after `words`.
+/// The text between the first two quotes after `words`.
 std::string_view quoted_after(std::string_view line, std::string_view words) {
   const std::size_t at = line.find(words);
   if (at == std::string_view::npos) return {};
@@ -74,7 +74,7 @@ std::string without_line(std::string_view text) {
   return words;
 }
 
-/// Reads a log line by line; what a kernel's figures belong to is said some lines before them.
+/// Reads a log line by line; the kernel of a figure is named some lines before it.
 class Reader {
  public:
   void line(std::string_view text) {
@@ -94,7 +94,7 @@ class Reader {
   }
   PtxasRecord take() {
     end_kernel();
-    if (m_worst_left_out) {  // it spills more than all that were kept
+    if (m_worst_left_out) {  // it spills more than all kept ones
       --m_record.kernels_left_out;
       --m_record.spilling_left_out;
       m_record.kernels.push_back(*std::move(m_worst_left_out));
@@ -109,7 +109,7 @@ class Reader {
     m_is_own = true;
     m_kernel = KernelResources{};
   }
-  /// All is known of it. Names are made for what is kept only.
+  /// Finishes a kernel. Names are demangled only for kept ones.
   void end_kernel() {
     if (!m_kernel) return;
     KernelResources kernel = *std::exchange(m_kernel, std::nullopt);
@@ -159,7 +159,7 @@ class Reader {
       ++same->count;
       return;
     }
-    // What was left out is counted once, as what is kept.
+    // Left-out warnings are counted once, like kept ones.
     if (m_left_out.contains({found.code, found.kernel, found.text})) return;
     const bool is_new_code = !m_codes.contains(found.code) && m_codes.size() < k_codes_max;
     if (is_new_code) m_codes.insert(found.code);
@@ -171,11 +171,11 @@ class Reader {
 
   PtxasRecord m_record;
   std::string_view m_symbol;
-  std::optional<KernelResources> m_kernel;  ///< that figures belong to
-  bool m_is_own = false;  ///< they are its own, not those of a function that it calls
+  std::optional<KernelResources> m_kernel;  ///< owner of the following figures
+  bool m_is_own = false;                    ///< figures are its own, not those of a called function
   std::int64_t m_worst_bytes = 0;
   std::optional<KernelResources> m_worst_left_out;
-  std::set<std::string> m_codes;                    ///< that have a warning in the record
+  std::set<std::string> m_codes;                    ///< codes with a warning in the record
   std::set<std::array<std::string, 3>> m_left_out;  ///< code, kernel, text
 };
 

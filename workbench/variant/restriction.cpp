@@ -179,7 +179,7 @@ class RestrictionParser {
   void skip_spaces() {
     while (m_at < m_text.size() && is_space(m_text[m_at])) ++m_at;
   }
-  /// Takes the first of the tokens that stands here; longer tokens come first in each list.
+  /// Takes the first matching token; longer tokens come first in each list.
   const Token* take(std::span<const Token> tokens) {
     skip_spaces();
     for (const Token& token : tokens) {
@@ -200,8 +200,8 @@ class RestrictionParser {
   template <typename Next>
   Result<NodePtr> left_associative(std::span<const Token> tokens, int depth, Next next) {
     WB_TRY_ASSIGN(NodePtr left, (this->*next)(depth));
-    // The tree leans left, one level per operator, so the chain counts against the depth as well:
-    // evaluating and destroying it recurse that deep.
+    // The tree leans left, one level per operator, so a chain counts against the depth limit:
+    // evaluation and destruction recurse that deep.
     while (const Token* token = take(tokens)) {
       if (++m_operators > 256) return fail("more than 256 operators");
       WB_TRY_ASSIGN(NodePtr right, (this->*next)(depth));
@@ -229,7 +229,7 @@ class RestrictionParser {
     const Token* token = take(k_tokens);
     if (token == nullptr) return left;
     WB_TRY_ASSIGN(NodePtr right, sum(depth));
-    // a < b < c would compare a truth value with c, which nobody means.
+    // a < b < c would compare a truth value with c, which is never intended.
     if (take(k_tokens) != nullptr) return fail("two comparisons in a row need &&");
     return node(token->op, std::move(left), std::move(right));
   }

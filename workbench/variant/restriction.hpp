@@ -17,16 +17,16 @@ namespace wb::variant {
 
 class Restriction {
  public:
-  /// Grammar, as in C: || && one comparison (== != < <= > >=), + - * / %, ! and - before a value,
-  /// ( ), integers, names. At most 1024 bytes, 64 levels. Errors: parse.
+  /// Grammar as in C: || && one comparison (== != < <= > >=), + - * / %, ! and - before a value, (
+  /// ), integers, names. At most 1024 bytes, 64 levels. Errors: parse.
   static Result<Restriction> parse(std::string_view text);
   Restriction(Restriction&&) noexcept;
   Restriction& operator=(Restriction&&) noexcept;
   ~Restriction();
-  /// True when the value is not 0; && and || stop early. Errors: invalid (unknown name, division
-  /// by zero, overflow).
+  /// True when the value is not 0; && and || stop early. Errors: invalid (unknown name, division by
+  /// zero, overflow).
   [[nodiscard]] Result<bool> holds(const std::map<std::string, std::int64_t>& values) const;
-  /// Sorted, each once.
+  /// Sorted and unique.
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
@@ -36,14 +36,14 @@ class Restriction {
   std::unique_ptr<Node> m_root;
 };
 
-/// What an expression may ask of a problem: B Hq Hkv Sq Skv D Dv, dtype_bytes (2 or 4), causal
-/// (0 none, 1 top_left, 2 bottom_right) and mask (0 none, 1 bool, 2 additive).
+/// The names that an expression may use of a problem: B Hq Hkv Sq Skv D Dv, dtype_bytes (2 or 4),
+/// causal (0 none, 1 top_left, 2 bottom_right) and mask (0 none, 1 bool, 2 additive).
 std::map<std::string, std::int64_t> problem_values(const problem::Problem& problem);
 bool is_problem_name(std::string_view name);
 
-/// Parameters and, when a problem is given, problem_values. The first restriction that does not
-/// hold, as text; nothing when all hold. Without a problem, restrictions that name one of its
-/// values are left out. `configuration` need not be complete. Errors: not_found (unknown parameter,
+/// The first restriction that does not hold, as text; nothing when all hold. Evaluated on the
+/// parameters and, with a problem, on problem_values; without one, restrictions that name its
+/// values are skipped. `configuration` may be incomplete. Errors: not_found (unknown parameter,
 /// with a suggestion), invalid (value not listed, an expression that cannot be evaluated).
 Result<std::optional<std::string>> violated_restriction(const Manifest& manifest,
                                                         const Configuration& configuration,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reading a variant: from a kernels root on disk, or a parent in memory with changes over it; and
-// the id over its bytes. Which files belong to it: closure.hpp.
+// Reads variants, from a kernels root on disk or from a parent in memory with changes, and computes
+// the id over their bytes. closure.hpp decides which files belong to one.
 #include "variant/variant.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace wb::variant {
 
 namespace {
 
-/// Every part is framed by its length, so no two different sets of files give the same bytes.
+/// Every part is preceded by its length, so that different sets of files never give the same bytes.
 std::string closure_id(const std::map<std::string, std::string>& files) {
   Sha256 hash;
   hash.update("wb variant 1\n");
@@ -26,7 +26,7 @@ std::string closure_id(const std::map<std::string, std::string>& files) {
 
 Result<Variant> assemble(std::string manifest_text, const std::string& folder,
                          const std::string& what, const FileSource& source,
-                         SharedReads* shared = nullptr) {
+                         IncludeCache* shared = nullptr) {
   Variant variant;
   WB_TRY_ASSIGN(variant.manifest, parse_manifest(manifest_text, what));
   if (variant.manifest.name != folder) {
@@ -44,10 +44,10 @@ Result<Variant> assemble(std::string manifest_text, const std::string& folder,
   return variant;
 }
 
-/// The manifest text under a new name, other keys and their order as they were.
+/// The manifest text under a new name, with other keys and their order unchanged.
 Result<std::string> renamed_manifest(const std::string& text, const std::string& what,
                                      std::string_view new_name, const std::string& parent) {
-  WB_TRY_ASSIGN(const Json checked, parse_json(text, what));  // refuses what ordered_json would not
+  WB_TRY_ASSIGN(const Json checked, parse_json(text, what));  // stricter than ordered_json
   if (!checked.is_object()) return refuse_file(what, "it is not a JSON object", "");
   auto manifest = nlohmann::ordered_json::parse(text);
   manifest["name"] = std::string(new_name);
@@ -63,7 +63,7 @@ std::string label(const Variant& variant) {
 
 Result<Variant> read_variant(const FileSystem& file_system, const fs::path& kernels_root,
                              std::string_view folder_name, const std::vector<fs::path>& more_roots,
-                             SharedReads* shared) {
+                             IncludeCache* shared) {
   const std::string folder(folder_name);
   if (!is_kernel_name(folder) || folder == k_common) {
     return Error{ErrorCode::usage, "read the kernel", folder, "this is not a kernel name",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Variant: a manifest and all the files that its meaning depends on (the include closure), held in
-// memory so that ids, session copies and builds see the same bytes. And the catalogue of kernels.
+// Variant: a manifest and all the files that it depends on (the include closure), held in memory so
+// that ids, session copies and builds see the same bytes; and the catalogue of kernels.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace wb::variant {
 
-struct SharedReads;  // closure.hpp
+struct IncludeCache;  // closure.hpp
 
 /// `files`: path relative to the kernels root ("cpu_tiled/kernel.cpp", "common/sdpa_abi.h") ->
 /// content; always holds "<name>/kernel.json". id = SHA-256 over manifest and closure.
@@ -22,47 +22,47 @@ struct Variant {
   Manifest manifest;
   std::map<std::string, std::string> files;
   std::string id;  ///< 64 hex digits
-  /// Kernels roots whose common/ it may include from, in order; a derived variant may use more.
+  /// Kernels roots whose common/ it may include from, in order, also after deriving a variant from
+  /// it.
   std::vector<fs::path> common_roots;
 };
 
 /// "cpu_tiled@1f0c44aa".
 std::string label(const Variant& variant);
 
-/// Bounds on what a variant may hold, so that ids, logs and commits stay small.
+/// Limits of a variant's size, so that ids, logs and commits stay small.
 inline constexpr std::size_t k_source_max_bytes = 1u << 20;
 inline constexpr std::size_t k_closure_max_bytes = 8u << 20;
 inline constexpr std::size_t k_closure_max_files = 256;
 
 /// Reads a kernel folder: manifest, its sources and every file they #include with quotes, from the
-/// folder itself or `<root>/common`, or else the common/ of `more_roots` in their order, so that a
+/// folder itself or `<root>/common`, or else from the common/ of `more_roots` in order, so that a
 /// kernel in a bare folder finds the installed headers. A quoted include whose first path component
 /// is a granted name (manifest `includes`) is left to the compiler. Computed includes (#include
-/// MACRO), absolute paths and ".." are refused, so that the closure is exact. Errors: not_found,
-/// parse, invalid (file outside, link, too big, name differs from the folder).
-/// `shared`: what kernels of the same roots that are read right after each other have in common.
+/// MACRO), absolute paths and ".." are refused, so that the closure is exact. `shared`: a cache for
+/// kernels of the same roots that are read in succession. Errors: not_found, parse, invalid (file
+/// outside, link, too big, name differs from the folder).
 Result<Variant> read_variant(const FileSystem& file_system, const fs::path& kernels_root,
                              std::string_view folder_name,
                              const std::vector<fs::path>& more_roots = {},
-                             SharedReads* shared = nullptr);
+                             IncludeCache* shared = nullptr);
 
-/// A variant from the bytes that a session stored or that came over the wire: `files` as in
+/// A variant from bytes that a session stored or that came over the wire: `files` as in
 /// Variant::files. Files outside the closure are left out. Errors: parse, invalid (the name, a
-/// bound of the closure), not_found (no "<folder_name>/kernel.json", an include that is not in
+/// limit of the closure), not_found (no "<folder_name>/kernel.json", an include that is not in
 /// `files`).
 Result<Variant> variant_from_files(std::string_view folder_name,
                                    std::map<std::string, std::string> files);
 
 /// The parent with some files replaced or added ("kernel.cpp" -> text, relative to its folder) and,
 /// unless `new_name` is empty, a new name (the manifest then names the old one as its parent). The
-/// closure is computed anew: files that nothing includes any more are dropped.
-/// Errors: parse, invalid (path outside the folder, closure broken), not_found (an include).
+/// closure is computed again: files that nothing includes any more are dropped. Errors: parse,
+/// invalid (path outside the folder, closure broken), not_found (an include).
 Result<Variant> derive_variant(const FileSystem& file_system, const Variant& parent,
                                const std::map<std::string, std::string>& changed_files,
                                std::string_view new_name);
 
-/// Where kernels, suites and playbooks are looked up: ./, then each --path DIR, then the installed
-/// set (design section 3).
+/// The places of kernels, suites and playbooks: ./, then each --path DIR, then the installed set.
 struct SearchPath {
   std::vector<fs::path> roots;  ///< folders that may hold kernels/, kernels/suites.json, playbooks/
 };
@@ -76,13 +76,13 @@ class Catalogue {
   };
   /// All kernel folders by name; the first root wins. Folders without kernel.json are ignored.
   [[nodiscard]] std::vector<Entry> list() const;
-  /// Errors: not_found (with a did-you-mean and the list of places looked at).
+  /// Errors: not_found (with a did-you-mean and the list of searched places).
   [[nodiscard]] Result<Variant> find(std::string_view name) const;
   struct Reading {
     Entry entry;
     Result<Variant> variant;
   };
-  /// find() of all of list(), or of the one of that name, with every file of common/ read once.
+  /// find() for all of list(), or for the given name, reading every file of common/ once.
   [[nodiscard]] std::vector<Reading> read_all(
       const std::optional<std::string>& only = std::nullopt) const;
 
@@ -91,7 +91,7 @@ class Catalogue {
   SearchPath m_search_path;
 };
 
-/// The closest of `words` to `word` (edits, swaps count one) when it is close enough to suggest,
+/// The closest of `words` to `word` (by edits; a swap counts one) if it is close enough to suggest,
 /// else empty.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& words);
 

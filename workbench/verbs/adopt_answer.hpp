@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `dispatch adopt` answers, row by row, and what the figures of a trial
-// come to.
+// The answer of `dispatch adopt`, row by row, and the figures of its trial sessions.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace wb::verbs {
 
-/// One problem's row. `at`: the rule's place in the table, from 0.
+/// One problem's row. `at`: index of the rule in the table, from 0.
 Json adopt_row(const catalogue::DispatchRule& rule, std::size_t at,
                const problem::SuiteProblem& member, std::string_view outcome,
                const std::string& reason);
@@ -20,10 +19,10 @@ Json adopt_row(const catalogue::DispatchRule& rule, std::size_t at,
 /// The hot comparisons of a session's baseline with each rival.
 Json adopt_figures(const session::SessionView& view);
 
-/// Why the session of the trial is closed: its first word is the outcome, adopted or declined.
+/// The closing reason of a trial session; its first word is the outcome, adopted or declined.
 std::string adopt_reason(const Json& figures);
 
-/// The rows for people.
+/// The rows as text for people.
 std::string adopt_text(const Json& rows);
 
 }  // namespace wb::verbs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `analyze`: explains what was measured before, of a session or of files. Nothing is run or logged.
+// `analyze`: explains earlier measurements, of a session or from files. Runs and logs nothing.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,7 +39,7 @@ Json findings_answer(const Device& device, const std::vector<Finding>& findings,
     }
     text += "\n";
   }
-  std::vector<std::string> unseen;  // the same words once
+  std::vector<std::string> unseen;  // without duplicates
   for (const Finding& finding : findings) {
     const std::string words = finding.analysis + ": " + finding.unseen;
     const bool is_new = std::find(unseen.begin(), unseen.end(), words) == unseen.end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makers of arguments, so that a spec reads like a table, and the arguments that several verbs
-// share:
+// Functions that make argument specs, so that a verb's spec reads like a table, and the arguments
+// that several verbs share:
 //   integer_argument("limit", "at most so many (default 20)").in("matches").between(1, 100)
 #pragma once
 
@@ -13,7 +13,7 @@ namespace wb::verbs {
 
 using engine::ArgumentSpec;
 
-// One of each kind, optional until it is required(); `doc` is one line.
+// One function per kind; an argument is optional until required() is called. `doc` is one line.
 ArgumentSpec string_argument(std::string_view name, std::string_view doc);
 ArgumentSpec text_argument(std::string_view name, std::string_view doc);
 ArgumentSpec choice_argument(std::string_view name, std::string_view doc,
@@ -26,7 +26,7 @@ ArgumentSpec ids_argument(std::string_view name, std::string_view doc);
 ArgumentSpec configuration_argument(std::string_view doc);
 ArgumentSpec files_argument(std::string_view name, std::string_view doc);
 ArgumentSpec edits_argument(std::string_view name, std::string_view doc);
-/// Maps with the arguments of that verb, which outlives the argument.
+/// A list of maps with the arguments of the verb `item`, which must outlive the argument.
 ArgumentSpec items_argument(std::string_view name, std::string_view doc,
                             const engine::VerbSpec& item);
 
@@ -40,7 +40,7 @@ ArgumentSpec effort_argument();
 ArgumentSpec configuration_argument();
 ArgumentSpec target_argument();
 
-// How a session begins: of `open`, and of `run`, which opens too.
+// How a session begins; for `open`, and for `run`, which also opens.
 ArgumentSpec start_argument();
 ArgumentSpec after_argument();
 ArgumentSpec backend_argument();
@@ -53,7 +53,7 @@ ArgumentSpec budget_wall_argument();
 ArgumentSpec budget_usd_argument();
 ArgumentSpec planned_minutes_argument();
 
-// Of an iteration, and of what searches.
+// For iterations and for searching verbs.
 ArgumentSpec predicted_argument();
 ArgumentSpec search_seed_argument();
 ArgumentSpec search_evaluations_argument();
@@ -61,18 +61,18 @@ ArgumentSpec search_seconds_argument();
 ArgumentSpec search_usd_argument();
 ArgumentSpec ahead_argument();
 
-// Of the verbs that explain a profile.
+// For the verbs that explain a profile.
 ArgumentSpec trace_argument();
 ArgumentSpec platform_argument();
 ArgumentSpec analysis_folder_argument();
 ArgumentSpec node_argument();
 ArgumentSpec container_argument();
 
-// Of `proof` and `export`.
+// For `proof` and `export`.
 ArgumentSpec passed_variant_argument();
 ArgumentSpec passed_configuration_argument();
 
-/// Of `analyze` and `diagnose`: files instead of a session.
+/// For `analyze` and `diagnose`: files instead of a session.
 std::vector<ArgumentSpec> findings_file_arguments();
 
 std::vector<ArgumentSpec> joined(std::vector<ArgumentSpec> first,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `audit`: sessions held against their logs, any other report held against itself.
+// `audit`: checks sessions against their logs, and any other report against itself.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 using audit::Audited;
 using audit::Severity;
 
-/// One whose log is gone is one, too: the audit says so.
+/// A session whose log is gone counts too: the audit reports it.
 bool names_session(const fs::path& path) {
   std::error_code ignored;
   return session::is_session(path) || fs::exists(path / "session.json", ignored);
@@ -73,7 +73,7 @@ Json session_json(const SessionAudit& audited) {
           {"gaps", audited.gaps},    {"findings", std::move(findings)}};
 }
 
-/// The last part of each path, where no two share it.
+/// The last part of each path, if these are distinct.
 std::vector<std::string> short_names(const std::vector<std::string>& paths) {
   std::map<std::string, int> seen;
   for (const std::string& path : paths) ++seen[fs::path(path).filename().string()];
@@ -91,7 +91,7 @@ bool is_source(const fs::path& path) {
   return k_endings.contains(path.extension().string());
 }
 
-/// Kernels' sources among what was named: advice in the reports is held against them.
+/// Kernels' sources among the named files; advice in the reports is checked against them.
 Result<std::vector<audit::Source>> read_sources(const Services& services,
                                                 const std::vector<std::string>& paths) {
   std::vector<audit::Source> sources;

@@ -14,9 +14,9 @@ namespace {
 
 using audit::Severity;
 
-constexpr std::size_t k_most_lines = 20;  ///< differing lines that are told of one page
+constexpr std::size_t k_most_lines = 20;  ///< most differing lines reported for one page
 
-/// The figures in which two versions of a line differ; where none does, their first other words.
+/// The figures that differ between two versions of a line, or the first differing words.
 std::pair<std::string, std::string> differing(std::string_view printed, std::string_view said) {
   const std::string a = audit::plain_of(printed), b = audit::plain_of(said);
   const auto left = audit::figures_in(a), right = audit::figures_in(b);

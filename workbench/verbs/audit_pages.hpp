@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A kept page beside the one that the log gives, line by line.
+// Compares a stored page with the page rendered from the log, line by line.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace wb::verbs {
 
-/// Without their line ends.
+/// The lines without their line ends.
 std::vector<std::string_view> lines_of(std::string_view text);
 
-/// Told line by line where the two have as many lines, else up to where they part: the figures that
-/// differ, and the events that the line cites. `printed` is the page as kept, `said` as the log has
-/// it.
+/// Adds findings for figures that differ between `printed`, the stored page, and `said`, the page
+/// from the log, with the events that each line cites. Pages with different line counts are
+/// compared up to the first difference.
 void compare_pages(const std::string& file, const std::string& printed, const std::string& said,
                    audit::Severity severity, std::string_view meaning, SessionAudit& audited);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A session against its log: the chain, the report and pages made again, the hashes that the log
-// names, the commits where there is a repository. Nothing is written or mended.
+// Checks a session against its log: the hash chain, the report and pages rendered again, the hashes
+// in the log, and the commits of its repository. Writes and repairs nothing.
 #include "verbs/audit_session.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::uint64_t k_max_page_bytes = 64u << 20;
 
-/// Where a session's report lies: in it, or beside an archive that holds none, as NAME.md.
+/// Where a session's report is: in the session, or NAME.md beside an archive without one.
 std::pair<std::string, Result<std::string>> report_of(const FileSystem& files,
                                                       const SessionStorage& storage) {
   std::string file = "reports/session.md";
@@ -58,7 +58,7 @@ void check_report(const FileSystem& files, const Session& session, const Session
   for (const std::string_view line : lines_of(said)) {
     audited.figures += audit::figures_in(audit::plain_of(line)).size();
   }
-  // The report of an open session may be older than the log's last event.
+  // An open session's report may be older than the log's last event.
   const bool open = view.status != session::SessionStatus::closed;
   compare_pages(file, *text, said, open ? Severity::doubtful : Severity::contradiction,
                 open ? "the session is open: its report may be older than the log, or was changed"
@@ -72,7 +72,7 @@ void check_pages(const Session& session, const SessionView& view, SessionAudit& 
     for (const auto& [name, hash] : iteration.closed->payload["pages"].items()) {
       if (!hash.is_string() || name.find('/') != std::string::npos) continue;
       const std::string file = "iterations/" + name;
-      // Pages for programs may be packed, in sessions that are kept.
+      // Pages for programs may be packed in recorded sessions.
       const auto text = session.storage().read_unpacked(file, k_max_page_bytes);
       ++audited.pages;
       const std::string named = hash.get<std::string>();

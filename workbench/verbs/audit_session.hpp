@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One session held against its log, for `audit`.
+// Checks one session against its log, for `audit`.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace wb::verbs {
 
 struct SessionAudit {
   std::string name;
-  std::int64_t events = 0;                        ///< whose chain holds
-  std::size_t figures = 0;                        ///< of the report, made again from the log
+  std::int64_t events = 0;                        ///< events with an intact chain
+  std::size_t figures = 0;                        ///< of the report, computed again from the log
   std::size_t pages = 0, blobs = 0, commits = 0;  ///< checked
-  std::vector<std::string> files;                 ///< by finding: in which file its line is
+  std::vector<std::string> files;                 ///< by finding: the file of its line
   std::vector<audit::Finding> findings;
   std::vector<std::string> gaps;  ///< what could not be checked, and why
   void add(std::string file, audit::Finding finding);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `best`: which variant the dispatch table chooses for a problem, and what proves it.
+// `best`: which variant the dispatch table chooses for a problem, and its proof.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using problem::Problem;
 
 namespace {
 
-/// The device's name: given, asked of the worker, or nothing when no rule names a device.
+/// The device's name: given, or from the worker; empty when no rule names a device.
 Result<std::string> device_name(Context& context, const Json& args,
                                 const std::vector<DispatchRule>& rules) {
   if (args.contains("device")) return args["device"].get<std::string>();
@@ -35,7 +35,7 @@ Result<std::string> device_name(Context& context, const Json& args,
   return context.hello->device.name;
 }
 
-/// What was looked for: the same for every rule.
+/// The request, which is the same for every rule.
 struct Question {
   Problem problem;
   std::string device, table;
@@ -128,7 +128,7 @@ Result<Json> best_body(Context& context, const Json& args) {
       return chosen;
     }
     if (is_fallback) return no_choice(question, rule.variant, *reason, passed_over, only_proven);
-    // Of rules for other devices those count that could be adopted here.
+    // A rule for another device counts only if it could be adopted here.
     if (!is_here && !proof.is_offered) continue;
     passed_over.push_back({{"rule", at + 1},
                            {"variant", rule.variant},
@@ -139,7 +139,7 @@ Result<Json> best_body(Context& context, const Json& args) {
                "the dispatch table is empty", "end it with a fallback"};
 }
 
-/// The rules, without asking a worker for the device.
+/// Answers from the rules without asking a worker for the device.
 Result<Json> best_sample(FakeEngine& fake, const Json& args) {
   Json asked = args;
   if (!asked.contains("device")) asked["device"] = "dry run";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `brief`: what a mind that lost its context must know of a session, in at most 4 KiB. Made from
-// the log alone: the same log gives the same bytes.
+// `brief`: what an agent without context must know of a session, in at most 4 KiB. Made from the
+// log alone: the same log gives the same bytes.
 #include <fmt/format.h>
 
 #include <array>
@@ -21,8 +21,8 @@ using engine::settings_from_json;
 
 namespace {
 
-/// What stands longest when room is short comes last. At least so many of each stay as long as
-/// shorter texts help.
+/// A list and its minimal length, which is kept while shorter texts still help. Lists are ordered
+/// by importance, the most important last.
 struct Part {
   const char* key;
   std::size_t keep, most;
@@ -34,10 +34,10 @@ constexpr std::array<Part, 7> k_parts{{{"untried", 0, 40},
                                        {"rivals", 1, 6},
                                        {"refuted", 4, 12},
                                        {"last", 3, 8}}};
-/// Texts are cut at these lengths, the first that fits.
+/// Lengths at which texts are cut; the first that fits is used.
 constexpr std::array<std::size_t, 4> k_text_bytes{180, 90, 45, 20};
 
-/// Shortens one list to `size` and says by how many.
+/// Shortens one list to `size` and records how many entries were dropped.
 void drop(Json& brief, const Part& part, std::size_t size) {
   Json& list = brief[part.key];
   if (list.size() <= size) return;
@@ -65,7 +65,7 @@ bool fits(const Json& brief) {
   return brief.dump().size() <= k_brief_max_bytes;
 }
 
-/// Drops from the lists, the least missed first, until the brief fits.
+/// Drops list entries, the least important first, until the brief fits.
 bool trim(Json& brief, bool to_the_last) {
   for (const Part& part : k_parts) {
     const std::size_t keep = to_the_last ? 0 : part.keep;
@@ -99,7 +99,7 @@ Result<Json> brief_body(const Call& call) {
   return brief_of(*session);
 }
 
-/// "key: value, key: value", without the nulls. Never longer than the JSON: a brief has its limit.
+/// "key: value, key: value", without nulls. Never longer than the JSON, since a brief is limited.
 std::string fields_of(const Json& item) {
   if (!item.is_object()) return cell(item);
   std::string text;
@@ -128,7 +128,7 @@ std::string brief_text(const Json& answer) {
   return text;
 }
 
-/// The brief of a session in which nothing was worth telling: every field is there.
+/// The sample brief: every field is present, without content.
 Result<Json> brief_sample(FakeEngine& fake, const Json&) {
   Json brief{{"session", "dry-run"},
              {"status", fake.is_closed ? "closed" : "open"},

@@ -17,14 +17,14 @@ namespace wb::verbs {
 
 using engine::candidate_of;
 using engine::confirmed_gain;
-using engine::each_closed_try;
 using engine::find_built;
-using engine::holder_of;
+using engine::for_each_closed_iteration;
+using engine::incumbent_iteration;
+using engine::is_about_variant;
 using engine::member_of;
 using engine::number_of;
 using engine::StopDecision;
 using engine::techniques_of;
-using engine::tells_of_its_variant;
 using engine::text_of;
 using session::IterationView;
 
@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::size_t k_named_problems_max = 8;
 
-/// A figure as people say it: a brief has no room for 17 digits.
+/// A figure rounded for people; a brief has no room for 17 digits.
 Json short_number(std::optional<double> value) {
   if (!value) return nullptr;
   return std::round(*value * 1000) / 1000;
@@ -66,9 +66,9 @@ std::string BriefFacts::title() const {
 
 namespace {
 
-/// The largest gain that the floors in use let nobody see, of the plan; null where none says.
+/// The largest gain that the current floors hide, on this plan; null when unknown.
 Json cannot_show_frac(const session::SessionView& view, std::string_view plan) {
-  std::map<std::string, Json> by_problem;  // the latest stands
+  std::map<std::string, Json> by_problem;  // the latest counts
   for (const session::Fact& floor : view.noise_floors) {
     if (!floor.payload.value("used", true) || floor.payload.value("plan", "") != plan) continue;
     by_problem[floor.payload.value("problem", "")] =
@@ -104,7 +104,7 @@ Json BriefFacts::objective() const {
 }
 
 Json BriefFacts::incumbent() const {
-  const IterationView* holder = holder_of(m_view);
+  const IterationView* holder = incumbent_iteration(m_view);
   if (holder == nullptr) return nullptr;
   const Json* built = find_built(m_view, m_view.incumbent);
   return {{"variant", cut(m_view.incumbent)},
@@ -114,7 +114,7 @@ Json BriefFacts::incumbent() const {
           {"event", holder->closed->seq}};
 }
 
-/// From the last event on, not from now: a brief is a function of the log.
+/// Until the last event, not until now: a brief is a function of the log.
 double BriefFacts::elapsed_s() const {
   const auto from = parse_iso8601(m_view.opened.t), to = parse_iso8601(m_view.last_t);
   return from && to ? std::chrono::duration<double>(*to - *from).count() : 0.0;
@@ -156,7 +156,7 @@ Json BriefFacts::in_flight() const {
 
 Json BriefFacts::last() const {
   Json rows = Json::array();
-  each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
+  for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
     Json row{{"iteration", iteration.number},
              {"outcome", text_of(closed, "outcome")},
              {"variant", cut(candidate_of(iteration))},
@@ -175,7 +175,7 @@ Json BriefFacts::last() const {
 
 Json BriefFacts::refuted() const {
   Json rows = Json::array();
-  each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
+  for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
     if (decision(iteration) != "refuted") return;
     rows.push_back({{"hypothesis", cut(theory(iteration))},
                     {"measured", short_number(number_of(closed, "speedup"))},
@@ -184,12 +184,12 @@ Json BriefFacts::refuted() const {
   return rows;
 }
 
-/// A technique's effect is the outcome of the iterations whose parent did not have it.
+/// A technique's effect is the outcome of iterations whose parent did not have it.
 Json BriefFacts::techniques() const {
   TechniqueHistory history(m_session, m_view);
   std::map<std::string, Json> rows;
-  each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
-    if (!tells_of_its_variant(closed)) return;
+  for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
+    if (!is_about_variant(closed)) return;
     for (const std::string& word : history.added_by(iteration)) {
       Json& row = rows[word];
       if (row.is_null()) row = {{"technique", cut(word)}, {"tries", 0}, {"best", nullptr}};
@@ -206,20 +206,20 @@ Json BriefFacts::techniques() const {
   });
   Json list = Json::array();
   for (auto& [word, row] : rows) list.push_back(std::move(row));
-  // The strongest effect first: those that measured nothing are the first to be left out.
+  // Strongest effect first; techniques without a measurement are dropped first.
   std::stable_sort(list.begin(), list.end(), [](const Json& a, const Json& b) {
     return number_of(a, "best").value_or(0) > number_of(b, "best").value_or(0);
   });
   return list;
 }
 
-/// Words of the closed list that neither the incumbent nor any try had.
+/// Known techniques that neither the incumbent nor any iteration had.
 Json BriefFacts::untried() const {
   std::set<std::string, std::less<>> known;
   TechniqueHistory history(m_session, m_view);
   for (const std::string& word : history.of(m_view.incumbent)) known.insert(word);
-  each_closed_try(m_view, [&](const IterationView& iteration, const Json& closed) {
-    if (!tells_of_its_variant(closed)) return;
+  for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
+    if (!is_about_variant(closed)) return;
     for (std::string& word : techniques_of(iteration)) known.insert(std::move(word));
   });
   Json list = Json::array();
@@ -232,7 +232,7 @@ Json BriefFacts::untried() const {
 /// The incumbent against each rival over the suite, on the objective's plan.
 Json BriefFacts::rivals() const {
   Json rows = Json::array();
-  const IterationView* holder = holder_of(m_view);
+  const IterationView* holder = incumbent_iteration(m_view);
   if (holder == nullptr) return rows;
   std::map<std::string, Json> found;
   for (const session::Fact& fact : holder->comparisons) {

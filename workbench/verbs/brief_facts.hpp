@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// the facts of a session that a brief is made of, one member each, with texts
-// cut to a length. Reads the log and the stored manifests; who calls: brief.cpp.
+// The facts of a session that a brief shows, one member each, with texts cut to a length. Reads the
+// log and the stored manifests; used by brief.cpp.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ namespace wb::verbs {
 
 class BriefFacts {
  public:
-  /// What it is given must outlive it.
+  /// All references must outlive this.
   BriefFacts(const session::Session& session, const session::SessionView& view,
              const engine::SessionSettings& settings)
       : m_session(session), m_view(view), m_settings(settings), m_names(settings.suite) {}
 
-  /// Texts are cut at so many bytes, and told without the shapes of held-out problems.
+  /// Cuts texts at this many bytes. Shapes of held-out problems are always hidden.
   void cut_texts_at(std::size_t bytes) { m_text_bytes = bytes; }
 
   [[nodiscard]] std::string name() const;
@@ -31,7 +31,7 @@ class BriefFacts {
   [[nodiscard]] Json incumbent() const;  ///< null before there is one
   [[nodiscard]] Json budget() const;
   [[nodiscard]] Json in_flight() const;  ///< null when no iteration is open
-  // Lists: what is to be left out first stands last.
+  // Lists, ordered so that entries to be left out first come last.
   [[nodiscard]] Json last() const;
   [[nodiscard]] Json refuted() const;
   [[nodiscard]] Json techniques() const;

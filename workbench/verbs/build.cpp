@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `build`: what the compiler made and said, with no device needed.
+// `build`: the compiled artifact and the compiler's output; needs no device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ std::string resources_line(const variant::KernelResources& kernel) {
       kernel.shared_bytes, kernel.barriers, kernel.kernel);
 }
 
-/// What the compiler said beside ptxas' lines, whose figures are shown: warnings of nvcc and of the
-/// host compiler, without the source that they quote (it is indented as ptxas' figures are).
+/// Compiler output other than ptxas' figures, which are shown separately: warnings of nvcc and of
+/// the host compiler, without quoted source (which is indented like ptxas' figures).
 std::string other_words(std::string_view log) {
   constexpr std::size_t k_lines_max = 40, k_line_max_bytes = 300;
   std::string text;
@@ -74,14 +74,14 @@ std::string build_text(const Subject& subject, const std::string& why_target) {
   if (record.ptxas.warnings_left_out > 0) {
     text += fmt::format("{} more warnings were left out\n", record.ptxas.warnings_left_out);
   }
-  // A C++ compiler that built something speaks only to warn.
+  // A C++ compiler that succeeds prints only warnings.
   const bool is_cuda = subject.variant.manifest.backend == Backend::cuda;
   return text + (is_cuda ? other_words(record.log) : record.log);
 }
 
 Result<Json> build_body(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, args["variant"].get<std::string>()));
-  WB_TRY_ASSIGN(const std::string why_target, look_for_device(context, resolved.first, args));
+  WB_TRY_ASSIGN(const std::string why_target, detect_cuda_device(context, resolved.first, args));
   WB_TRY_ASSIGN(const Subject subject,
                 subject_from_arguments(context, args, "variant", args.value("target", "")));
   const variant::BuildRecord& record = subject.artifact.record;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `check`: a variant is judged and not timed.
+// `check`: judges a variant without timing it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,9 +21,9 @@ namespace wb::verbs {
 
 using engine::Context;
 using engine::Judgement;
-using engine::Proof;
 using engine::Refusal;
 using engine::Subject;
+using engine::VerdictExtent;
 using problem::Suite;
 
 namespace {
@@ -33,10 +33,10 @@ Result<Json> check_body(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
   std::optional<std::int64_t> draws;
   if (args.contains("draws")) draws = args["draws"].get<std::int64_t>();
-  WB_TRY_ASSIGN(
-      const auto judgements,
-      judge_subject(context, subject, plain_problems(suite), Proof::whole, nullptr, Refusal::fails,
-                    drawn_runs(context, subject, suite, Proof::whole, draws)));
+  WB_TRY_ASSIGN(const auto judgements,
+                judge_subject(context, subject, plain_problems(suite), VerdictExtent::whole,
+                              nullptr, Refusal::fails,
+                              drawn_runs(context, subject, suite, VerdictExtent::whole, draws)));
   Json rows = Json::array();
   bool any = false;
   for (const Judgement& judgement : judgements) {
@@ -54,7 +54,7 @@ Result<Json> check_body(Context& context, const Json& args) {
   }
   const auto failed = first_failure(judgements);
   Json answer{{"pass", any && !failed}, {"variant", subject.label}, {"problems", std::move(rows)}};
-  WB_TRY(tell_subject_output(context, failed ? failed->output : "", answer));
+  WB_TRY(add_subject_output(context, failed ? failed->output : "", answer));
   return answer;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `close`: what is known of the session is written down for good.
+// `close`: records the session's final results.
 #include "verbs/close.hpp"
 
 #include <fmt/format.h>
@@ -35,9 +35,9 @@ Result<Json> close_session(Context& context, const Json& args) {
                 context.session->close({{"reason", args.value("reason", "finished")},
                                         {"outcome", won ? "improved" : "unchanged"},
                                         {"recommendation", args.value("recommendation", "")}}));
-  // The report now knows how the session ended; the log and this page agree.
+  // Rendered again, since the report now includes the closing.
   WB_TRY(write_session_report(context));
-  tell_end(context, "closed", args.value("reason", "finished"));
+  report_end_milestone(context, "closed", args.value("reason", "finished"));
   return closed_answer(*context.session, oid);
 }
 

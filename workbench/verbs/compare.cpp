@@ -18,7 +18,7 @@
 #include "verbs/arguments.hpp"
 #include "verbs/exit_code.hpp"
 #include "verbs/fake_engine.hpp"
-#include "verbs/standalone.hpp"
+#include "verbs/single_stages.hpp"
 #include "verbs/suites_of.hpp"
 #include "verbs/text.hpp"
 #include "verbs/verb.hpp"
@@ -43,8 +43,8 @@ namespace {
 
 constexpr std::size_t k_against = 1, k_again = 2;  // lanes; 0 is the candidate
 
-/// The subjects of a comparison, each judged; `against` comes twice, because its second process
-/// tells the noise floor of this very run.
+/// The subjects of a comparison, each judged. `against` appears twice, because its second process
+/// gives this run's noise floor.
 Result<std::vector<Subject>> compared_subjects(Context& context, const Json& args,
                                                const std::vector<Problem>& problems) {
   std::vector<std::string> names{args["candidate"].get<std::string>(),
@@ -72,7 +72,7 @@ Result<std::vector<Subject>> compared_subjects(Context& context, const Json& arg
   return subjects;
 }
 
-/// One problem: a row and an event for each subject that takes it; the score is that against the
+/// One problem: a row and an event for each subject that supports it. The score is that against the
 /// fastest of them.
 Result<std::optional<ProblemScore>> compare_on(Context& context, const TimingRequest& request,
                                                const TimingResult& result, std::size_t p,
@@ -80,7 +80,7 @@ Result<std::optional<ProblemScore>> compare_on(Context& context, const TimingReq
   const Problem& problem = request.problems[p];
   const measure::PlanKind plan = request.plans[0];
   const auto& lanes = result.lanes[p][0];
-  // Where `against` does not take the problem the candidate's own processes tell it.
+  // If `against` does not support the problem, the candidate's own processes give the floor.
   auto same_code = same_code_turns(lanes[k_against], lanes[k_again]);
   if (same_code.empty()) same_code = lanes[0].turns;
   if (!same_code.empty()) {
@@ -120,7 +120,7 @@ Result<std::optional<ProblemScore>> compare_on(Context& context, const TimingReq
     row["fastest"] = false;
     const auto& failure = lanes[0].failure ? lanes[0].failure : lanes[s].failure;
     row["invalidity"] = failure ? Json(to_string(failure->invalidity)) : Json(nullptr);
-    // Ratios are paired by round: they tell two others apart where medians do not.
+    // Ratios are paired by round, so they separate subjects whose medians do not.
     const bool has_figure = comparison.speedup > 0;
     if (!score || (has_figure && !(score->comparison->speedup > 0 &&
                                    score->comparison->speedup <= comparison.speedup))) {
@@ -142,7 +142,7 @@ Result<Json> compare_body(Context& context, const Json& args) {
   request.first_calls = true;
   for (const Subject& subject : subjects) request.subjects.push_back(&subject);
   WB_TRY_ASSIGN(const TimingResult result, time_subjects(context, request));
-  // The floors of this run are its own: a session's are those that its log names.
+  // This run uses its own floors; those of a session come from its log.
   const NoiseFloors sessions_floors = context.floors;
   std::vector<ProblemScore> scores;
   Json rows = Json::array();
@@ -173,15 +173,15 @@ std::string compare_text(const Json& answer) {
 }
 
 ExitCode compare_exit_code(const Json& answer) {
-  return machine_left_no_figure(answer["problems"]) ? ExitCode::environment : ExitCode::ok;
+  return is_machine_too_busy(answer["problems"]) ? ExitCode::environment : ExitCode::ok;
 }
 
-/// A row for each problem of a text and each other one; the first of them is the fastest.
+/// A row for each problem text and each other subject; the first subject is the fastest.
 Result<Json> compared_rows(const std::string& texts, const std::string& candidate,
                            const std::vector<std::string>& others, double speedup,
                            std::string_view outcome) {
   Json rows = Json::array();
-  if (texts.empty()) return rows;  // a suite is named
+  if (texts.empty()) return rows;  // a suite was named
   WB_TRY_ASSIGN(const auto problems, problem::parse_problems(texts));
   for (const Problem& problem : problems) {
     for (std::size_t i = 0; i < others.size(); ++i) {

@@ -30,7 +30,7 @@ void CopyFinder::add(const std::string& name, const session::EventLog& log) {
   }
   for (const Copy& copy : found) {
     m_common_of_last = std::max(m_common_of_last, copy.common);
-    // One that went on by itself says more than one that only stopped.
+    // A copy that continued separately says more than one that only stopped.
     const auto weight = [](const Copy& one) { return std::pair(one.is_apart, one.common); };
     if (best == nullptr || weight(copy) > weight(*best)) best = &copy;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sessions whose folders are copies of one. Both have the same identity, and
-// each chain is whole: only beside each other they can be told apart.
+// Finds sessions whose folders are copies of one session. Copies have the same identity and intact
+// chains, so they can only be detected by comparing them.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@
 namespace wb::verbs {
 
 struct Copy {
-  std::string session, other;  ///< the later one in the order given, and the one it is a copy of
-  std::int64_t common = 0;     ///< so many events are the same in both
-  bool is_apart = false;       ///< both went on; else one of them only stopped earlier
+  std::string session, other;  ///< the later one in the given order, and the one it copies
+  std::int64_t common = 0;     ///< number of leading events that are the same in both
+  bool is_apart = false;       ///< both continued separately; else one only stopped earlier
   std::int64_t session_events = 0, other_events = 0;
 };
 
-/// Takes in the logs of sessions one after the other.
+/// Compares the logs of sessions, added one after the other.
 class CopyFinder {
  public:
-  /// Each log is kept by its hashes alone.
+  /// Keeps only the line hashes of the log.
   void add(const std::string& name, const session::EventLog& log);
   [[nodiscard]] const std::vector<Copy>& copies() const { return m_copies; }
-  /// How many events of the session added last are those of an earlier one.
+  /// How many events of the last added session belong to an earlier one.
   [[nodiscard]] std::int64_t common_of_last() const { return m_common_of_last; }
 
  private:
@@ -39,7 +39,7 @@ class CopyFinder {
 
 /// One sentence.
 std::string words_of(const Copy& copy);
-/// Of each: session, copy_of, common_events, apart, message.
+/// One row each: session, copy_of, common_events, apart, message.
 Json to_json(const std::vector<Copy>& copies);
 
 }  // namespace wb::verbs

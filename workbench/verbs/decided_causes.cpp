@@ -20,10 +20,10 @@
 
 namespace wb::verbs {
 
-using advise::Patient;
 using advise::Situation;
+using advise::Target;
 using engine::Context;
-using engine::holder_of;
+using engine::incumbent_iteration;
 using engine::member_of;
 using engine::Services;
 using engine::SessionSettings;
@@ -37,7 +37,7 @@ using session::SessionView;
 
 namespace {
 
-/// What the compiler said against builds, once for each subject.
+/// Findings on builds, once for each subject.
 void add_build_findings(const SessionView& view, std::vector<Finding>& findings) {
   std::set<std::string> told;
   const auto add = [&](const IterationView& iteration) {
@@ -58,7 +58,7 @@ void add_build_findings(const SessionView& view, std::vector<Finding>& findings)
   add(view.outside);
 }
 
-/// Findings as they were recorded there; those of builds are told by add_build_findings().
+/// Recorded findings, without those on builds, which add_build_findings() adds.
 void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
   for (const session::Fact& fact : where.findings) {
     Json payload = fact.payload;
@@ -70,14 +70,15 @@ void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
   }
 }
 
-/// What today's analyses say of the log, what the builds' records say, and what probes found, which
-/// were taken outside of iterations. A session without rivals holds no comparison at first: then
-/// what was recorded of its baseline counts.
+/// The present analyses' findings on the log, findings on builds, and those of probes, which were
+/// taken outside iterations. A new session without rivals has no comparison; then the baseline's
+/// recorded findings count.
 LogFindings findings_of(const SessionView& view) {
   report::LogEvidence log = report::log_evidence(view);
   LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps)};
   if (log.evidence.observations.empty()) {
-    if (const IterationView* holder = holder_of(view)) add_recorded(*holder, result.findings);
+    if (const IterationView* holder = incumbent_iteration(view))
+      add_recorded(*holder, result.findings);
   }
   add_build_findings(view, result.findings);
   add_recorded(view.outside, result.findings);
@@ -102,18 +103,18 @@ Result<DecidedCauses> cause_catalogues(const Services& services) {
   return decided;
 }
 
-Result<Patient> patient_of(const SessionView& view, const Situation& situation) {
+Result<Target> target_of(const SessionView& view, const Situation& situation) {
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
-  Patient patient;
-  patient.subject = situation.incumbent;
-  patient.backend = situation.backend;
-  patient.architecture = situation.architecture;
-  patient.plan = to_string(settings.objective.plan);
-  patient.techniques = situation.techniques;
+  Target target;
+  target.subject = situation.incumbent;
+  target.backend = situation.backend;
+  target.architecture = situation.architecture;
+  target.plan = to_string(settings.objective.plan);
+  target.techniques = situation.techniques;
   for (const advise::RoadmapProblem& one : situation.problems) {
-    patient.problems.push_back({one.problem, one.weight});
+    target.problems.push_back({one.problem, one.weight});
   }
-  return patient;
+  return target;
 }
 
 Json causes_list(const std::vector<advise::Diagnosis>& diagnoses) {
@@ -124,25 +125,25 @@ Json causes_list(const std::vector<advise::Diagnosis>& diagnoses) {
 
 void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
   decided.diagnoses =
-      advise::diagnose(decided.causes, decided.techniques, decided.patient, findings);
+      advise::diagnose(decided.causes, decided.techniques, decided.target, findings);
 }
 
 namespace {
 
-/// The start, where another variant holds the place now: its causes tell what the session mended.
+/// The start, if another variant is the incumbent now: its causes show what the session fixed.
 Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
                 const std::vector<Finding>& findings) {
   const std::string start = report::Facts(view).start;
-  if (start.empty() || start == decided.patient.subject) return nullptr;
-  Patient patient = decided.patient;
-  patient.subject = start;
-  patient.techniques.clear();
+  if (start.empty() || start == decided.target.subject) return nullptr;
+  Target target = decided.target;
+  target.subject = start;
+  target.techniques.clear();
   if (const auto stored = stored_variant(session, view, start)) {
-    patient.techniques = variant::techniques_in(stored->first.manifest, stored->second);
+    target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
   }
   return {{"subject", start},
           {"causes",
-           causes_list(advise::diagnose(decided.causes, decided.techniques, patient, findings))}};
+           causes_list(advise::diagnose(decided.causes, decided.techniques, target, findings))}};
 }
 
 }  // namespace
@@ -151,11 +152,11 @@ Result<Json> causes_json(const Services& services, const Session& session,
                          const SessionView& view) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
-  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
+  WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   LogFindings log = findings_of(view);
   decide(decided, log.findings);
-  return Json{{"subject", decided.patient.subject},
-              {"plan", decided.patient.plan},
+  return Json{{"subject", decided.target.subject},
+              {"plan", decided.target.plan},
               {"causes", causes_list(decided.diagnoses)},
               {"start", start_json(session, view, decided, log.findings)},
               {"gaps", std::move(log.gaps)}};
@@ -164,7 +165,7 @@ Result<Json> causes_json(const Services& services, const Session& session,
 Result<DecidedCauses> decide_causes(const Services& services, const SessionView& view,
                                     const Situation& situation) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
-  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
+  WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   LogFindings log = findings_of(view);
   decide(decided, log.findings);
   decided.gaps = std::move(log.gaps);

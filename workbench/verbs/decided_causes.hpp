@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The causes of kernels/causes.json held against what was found, of a session's log or of files:
-// for `diagnose`, `advise`, and `close`, which keeps what was decided in the log (causes_decided).
+// Decides the causes of kernels/causes.json by findings from a session's log or from files. For
+// `diagnose` and `advise`, and for `close`, which logs the decisions (causes_decided).
 #pragma once
 
 #include <cstdint>
@@ -15,40 +15,40 @@
 
 namespace wb::verbs {
 
-/// The decided causes of one subject, with the catalogues that they point into.
+/// The decided causes of one subject, and the catalogues that they refer to.
 struct DecidedCauses {
   std::vector<catalogue::Cause> causes;
   std::vector<catalogue::Technique> techniques;
-  advise::Patient patient;
+  advise::Target target;
   std::vector<advise::Diagnosis> diagnoses;
-  std::vector<std::string> gaps;  ///< what the log has and no finding shows
+  std::vector<std::string> gaps;  ///< facts in the log that no finding shows
 };
-/// The catalogues alone, with nobody diagnosed yet.
+/// The catalogues only, with nothing diagnosed yet.
 Result<DecidedCauses> cause_catalogues(const engine::Services& services);
-/// The incumbent, on the problems of the suite that are not held out. `situation`: of
-/// situation_of(), here and below.
-Result<advise::Patient> patient_of(const session::SessionView& view,
-                                   const advise::Situation& situation);
+/// The incumbent, on the suite's problems without held-out ones. `situation`, also below, comes
+/// from situation_of().
+Result<advise::Target> target_of(const session::SessionView& view,
+                                 const advise::Situation& situation);
 
 struct LogFindings {
   std::vector<measure::Finding> findings;
-  std::vector<std::string> gaps;  ///< what the log has and no finding shows
+  std::vector<std::string> gaps;  ///< facts in the log that no finding shows
 };
-/// What today's analyses say of what one iteration measured, and what builds' records say.
+/// Findings of the present analyses on one iteration's measurements and builds.
 LogFindings iteration_findings(const session::SessionView& view,
                                const session::IterationView& iteration);
 Json causes_list(const std::vector<advise::Diagnosis>& diagnoses);
-/// Fills the diagnoses of the patient.
+/// Fills the diagnoses of the target.
 void decide(DecidedCauses& decided, const std::vector<measure::Finding>& findings);
 
-/// Of the incumbent. Errors: those of the catalogues.
+/// Decides the causes of the incumbent. Errors: those of the catalogues.
 Result<DecidedCauses> decide_causes(const engine::Services& services,
                                     const session::SessionView& view,
                                     const advise::Situation& situation);
 
-/// Why the candidate of one iteration takes its time, by what that iteration measured, and which of
-/// its causes its parent has not: those may explain that it lost. Errors: not_found (no such
-/// iteration); invalid (it was never timed); those of the catalogues.
+/// Why the candidate of one iteration takes its time, by that iteration's measurements, and which
+/// of its causes its parent does not have; these may explain why it lost. Errors: not_found (no
+/// such iteration); invalid (it was never timed); those of the catalogues.
 Result<Json> diagnose_iteration(const engine::Services& services, const session::Session& session,
                                 const session::SessionView& view, std::int64_t number);
 
@@ -59,17 +59,18 @@ Result<Json> causes_json(const engine::Services& services, const session::Sessio
 /// diagnose_iteration().
 Result<Json> diagnose_session(const engine::Services& services, const session::Session& session,
                               const Json& args);
-/// Inside a held session: measures what undecided causes need and the engine can take, decides
-/// again and appends causes_decided. A measurement that fails is told, not fatal.
-/// Errors: those of the log, of the catalogues, canceled.
+/// In a held session: makes the measurements that undecided causes need, decides again and appends
+/// causes_decided. A failed measurement is reported, not fatal. Errors: those of the log, of the
+/// catalogues, canceled.
 Result<Json> diagnose_measuring(engine::Context& context, const Json& args);
 
-/// Appends causes_decided to the held session, where it has a baseline. Without a catalogue a note
-/// says why there are none.
+/// Appends causes_decided to the held session if it has a baseline. Without a catalogue it appends
+/// a note with the reason.
 Result<void> record_causes(engine::Context& context);
 
-/// What a probe measures: problems that differ in one size only, B ("heads": 1, 2 and 4 times the
-/// base's) or Skv ("keys": 2, 4 and 8 times, no causal rule); for other probes the base itself.
+/// The problems that a probe measures. They differ in one size only: B ("heads": 1, 2 and 4 times
+/// the base's) or Skv ("keys": 2, 4 and 8 times, without a causal rule). Other probes measure the
+/// base itself.
 std::vector<problem::Problem> probe_problems(const problem::Problem& base, std::string_view probe);
 
 }  // namespace wb::verbs

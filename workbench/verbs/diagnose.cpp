@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `diagnose`: why something is slow, by what was found (decided_causes.hpp); with --measure after
-// the measurements that undecided causes need (diagnose_measure.cpp).
+// `diagnose`: why something is slow, by the findings (decided_causes.hpp); with --measure after the
+// measurements that undecided causes need (diagnose_measure.cpp).
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
@@ -43,16 +43,16 @@ namespace {
 Result<Json> diagnose_files(const Services& services, const Json& args) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(FileFindings files, findings_of_files(services.file_system, args));
-  decided.patient.subject = files.subject;
-  decided.patient.backend = files.device.backend;
-  decided.patient.architecture = files.device.architecture;
-  decided.patient.plan = args.value("plan", "hot");
+  decided.target.subject = files.subject;
+  decided.target.backend = files.device.backend;
+  decided.target.architecture = files.device.architecture;
+  decided.target.plan = args.value("plan", "hot");
   for (problem::Problem& problem : files.problems) {
-    decided.patient.problems.push_back({std::move(problem), 1});
+    decided.target.problems.push_back({std::move(problem), 1});
   }
   decide(decided, files.findings);
   Json made{{"subject", files.subject},
-            {"plan", decided.patient.plan},
+            {"plan", decided.target.plan},
             {"causes", causes_list(decided.diagnoses)},
             {"start", nullptr},
             {"explains", Json::array()},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `diagnose --iteration`: what a candidate has that its parent had not. A candidate that lost was
-// mostly not confirmed, so what was seen of it is its selection and its build.
+// `diagnose --iteration`: causes that a candidate has and its parent does not. A candidate that
+// lost was usually not confirmed, so its selection and build are the evidence.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,12 +25,12 @@ using session::SessionView;
 
 namespace {
 
-/// Something of it was timed: beside others, or alone at a baseline without rivals.
+/// True when it was timed: beside others, or alone in a baseline without rivals.
 bool was_timed(const IterationView& iteration) {
   return iteration.closed && (!iteration.comparisons.empty() || !iteration.findings.empty());
 }
 
-/// The iteration that measured `subject` as its candidate; nullptr where none did.
+/// The iteration that measured `subject` as its candidate; nullptr if none did.
 const IterationView* measured_in(const SessionView& view, const std::string& subject) {
   const auto found = std::find_if(
       view.iterations.begin(), view.iterations.end(),
@@ -42,16 +42,16 @@ const IterationView* measured_in(const SessionView& view, const std::string& sub
 std::vector<Diagnosis> causes_of(const session::Session& session, const SessionView& view,
                                  const DecidedCauses& catalogues, const IterationView& iteration,
                                  const LogFindings& log) {
-  advise::Patient patient = catalogues.patient;
-  patient.subject = candidate_of(iteration);
-  patient.techniques.clear();
-  if (const auto stored = stored_variant(session, view, patient.subject)) {
-    patient.techniques = variant::techniques_in(stored->first.manifest, stored->second);
+  advise::Target target = catalogues.target;
+  target.subject = candidate_of(iteration);
+  target.techniques.clear();
+  if (const auto stored = stored_variant(session, view, target.subject)) {
+    target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
   }
-  return advise::diagnose(catalogues.causes, catalogues.techniques, patient, log.findings);
+  return advise::diagnose(catalogues.causes, catalogues.techniques, target, log.findings);
 }
 
-/// Supported of the candidate, and not of its parent.
+/// Causes supported for the candidate and not for its parent.
 std::vector<std::string> new_causes(const std::vector<Diagnosis>& own,
                                     const std::vector<Diagnosis>& before) {
   std::vector<std::string> ids;
@@ -104,7 +104,7 @@ Result<Json> diagnose_iteration(const Services& services, const session::Session
   }
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(const advise::Situation situation, situation_of(session, view));
-  WB_TRY_ASSIGN(decided.patient, patient_of(view, situation));
+  WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   LogFindings log = iteration_findings(view, *iteration);
   const auto own = causes_of(session, view, decided, *iteration, log);
   const std::string parent = text_of(iteration->opened.payload, "parent");
@@ -115,7 +115,7 @@ Result<Json> diagnose_iteration(const Services& services, const session::Session
         own, causes_of(session, view, decided, *before, iteration_findings(view, *before)));
   }
   Json made{{"subject", candidate_of(*iteration)},
-            {"plan", decided.patient.plan},
+            {"plan", decided.target.plan},
             {"causes", causes_list(own)},
             {"start", nullptr},
             {"explains", explains},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `diagnose --measure`: the measurements that undecided causes need and the engine can take by
-// itself, one variable at a time: more heads, more keys, a call from the host, a profile, the
-// machine code. Each leaves its turns or its look in the log, and findings that rest on them.
+// `diagnose --measure`: the measurements that undecided causes need and the engine can make,
+// varying one quantity at a time: more heads, more keys, calls from the host, a profile, the
+// machine code. Each logs its turns or inspection and the findings based on them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 #include "report/report.hpp"
 #include "verbs/decided_causes.hpp"
 #include "verbs/profile.hpp"
+#include "verbs/single_stages.hpp"
 #include "verbs/situation.hpp"
-#include "verbs/standalone.hpp"
 #include "verbs/suites_of.hpp"
 #include "verbs/variant_code.hpp"
 
@@ -42,8 +42,8 @@ constexpr std::int64_t k_growth_steps = 3;  // 1, 2 and 4 times the size
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_analysis_of{
     {{"heads", "grid_scaling"}, {"keys", "key_walk"}, {"eager", "call_cost"}}};
 
-/// Of the suite's problems the one with the fewest row blocks, which leaves the most of the device
-/// free; nothing where all are held out.
+/// The suite's problem with the fewest row blocks, which leaves most of the device unused; nothing
+/// when all are held out.
 std::optional<Problem> smallest(const problem::Suite& suite) {
   std::optional<Problem> best;
   for (const Problem& problem : plain_problems(suite)) {
@@ -64,7 +64,7 @@ Json row_of(const std::string& probe, const char* outcome, std::string message) 
   return {{"probe", probe}, {"outcome", outcome}, {"message", std::move(message)}};
 }
 
-/// The incumbent on the probe's problems, after its verdict, and what the probe's analysis says.
+/// Times the incumbent on the probe's problems, after its verdict, and runs the probe's analysis.
 Result<Json> time_probe(Context& context, const std::string& probe, const Problem& base,
                         const Json& args) {
   const Subject& subject = *context.incumbent;
@@ -133,7 +133,7 @@ Result<Json> take(Context& context, const std::string& probe, const Problem& bas
   return time_probe(context, probe, base, args);
 }
 
-/// Of undecided causes, each once, in the order of their importance.
+/// Probes of undecided causes, without duplicates, in order of importance.
 std::vector<std::string> probes_of(const DecidedCauses& decided) {
   std::vector<std::string> probes;
   for (const advise::Diagnosis& diagnosis : decided.diagnoses) {
@@ -142,7 +142,7 @@ std::vector<std::string> probes_of(const DecidedCauses& decided) {
       const bool is_known = std::find(probes.begin(), probes.end(), need.probe) != probes.end();
       const bool is_of_gpu = need.probe == "profile" || need.probe == "sass";
       if (need.probe.empty() || is_known) continue;
-      if (is_of_gpu && decided.patient.backend != "cuda") continue;
+      if (is_of_gpu && decided.target.backend != "cuda") continue;
       probes.push_back(need.probe);
     }
   }
@@ -159,8 +159,8 @@ std::vector<Problem> probe_problems(const Problem& base, std::string_view probe)
     const std::int64_t times = std::int64_t{1} << step;
     if (probe == "heads") problem.B *= times;
     if (probe == "keys") {
-      problem.Skv *= 2 * times;  // where Sq = Skv the size is another one: not the keys alone
-      problem.causal = problem::Causal::none;  // a masked key is no walk
+      problem.Skv *= 2 * times;                // with Sq = Skv, both sizes would change
+      problem.causal = problem::Causal::none;  // a masked key costs no iteration
     }
     if (varies) problem.name.clear();
     problems.push_back(std::move(problem));

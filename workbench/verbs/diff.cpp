@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `diff`: what changed between two sessions. Bare times are never compared: each session's
-// incumbent stands as a ratio to a rival that both measured beside it, and the ratios are compared.
+// `diff`: what changed between two sessions. Times are never compared directly: each session's
+// incumbent is expressed as a ratio to a rival that both measured beside it, and the ratios are
+// compared.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -48,7 +49,7 @@ std::string text_of_rival(const Json& item) {
   return text;
 }
 
-/// What all rivals together say: worse outweighs better, a figure outweighs none.
+/// The result over all rivals: worse outweighs better, and a figure outweighs none.
 struct Summary {
   std::string outcome = "not_comparable";
   std::int64_t regressions = 0;
@@ -98,7 +99,7 @@ Result<Json> diff_body(const Services& services, const Json& args) {
   Summary summary;
   for (const auto& [rival, standings] : after.rivals) {
     if (!before.rivals.contains(rival)) continue;
-    if (const std::string reason = unlike_reason(before, after, rival); !reason.empty()) {
+    if (const std::string reason = incomparable_reason(before, after, rival); !reason.empty()) {
       reasons.push_back(reason);
       continue;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `dispatch adopt`: a shipped rule was proved on one device by one compiler; what another compiler
-// makes of the same sources was judged by nobody. This builds, judges and times it here, once, in a
-// session below the data folder of the user, where `best` finds it.
+// `dispatch adopt`: a shipped rule was proved on one device with one compiler, and code from
+// another compiler was not judged. This verb builds, judges and times it here once, in a session
+// below the user's data folder, where `best` finds it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,15 +34,15 @@ using variant::Variant;
 
 namespace {
 
-/// What is to be tried: one rule on one problem, so that no problem answers for another.
+/// What to try: one rule on one problem, so that problems are independent.
 struct Trial {
-  std::size_t rule = 0;  ///< its place in the table, from 0
+  std::size_t rule = 0;  ///< its index in the table, from 0
   SuiteProblem member;
 };
 
-/// The rule that is to be tried for this problem: the first that is offered and was not refused
-/// here, unless an earlier one serves it; else the first that was refused, as whoever asks again
-/// means it. Otherwise a row says why there is none.
+/// The rule to try for this problem: the first offered one that was not refused here, unless an
+/// earlier rule already serves the problem; else the first refused one, since the user asks again.
+/// Otherwise the row says why there is none.
 Result<std::optional<std::size_t>> find_offer(Context& context, const Rules& loaded,
                                               const SuiteProblem& member,
                                               const std::string& backend, Json& rows) {
@@ -77,7 +77,7 @@ Result<std::optional<std::size_t>> find_offer(Context& context, const Rules& loa
   return std::optional<std::size_t>{};
 }
 
-/// Who answers today, as far as kernels say: a CPU rule's fallback, and PyTorch.
+/// The alternatives as kernels: a CPU rule's fallback, and PyTorch.
 std::vector<std::string> rivals_of(const Context& context, const Rules& loaded,
                                    const DispatchRule& rule, const std::string& backend) {
   std::vector<std::string> wanted{"torch_default"};
@@ -97,13 +97,13 @@ fs::path next_folder(const Services& services, const DispatchRule& rule) {
   }
 }
 
-/// The next call sees nothing of the session but the worker.
+/// Later calls see nothing of the session but the worker.
 void let_go(Context& context, const std::string& backend) {
   context.let_go();
   context.settings.backend = backend;
 }
 
-/// Whether an error is the variant's own, so that it is told as an outcome.
+/// True for errors of the variant, which are reported as outcomes.
 bool is_of_the_variant(ErrorCode code) {
   return code == ErrorCode::compile || code == ErrorCode::wrong_result ||
          code == ErrorCode::limit || code == ErrorCode::invalid;
@@ -114,7 +114,7 @@ Result<Json> close_trial(Context& context, const std::string& reason) {
   return close_session(context, {{"reason", reason}});
 }
 
-/// A session for one rule: baseline, judgement, closing. The context holds none afterwards.
+/// A session for one rule: baseline, verdict, closing. The context holds none afterwards.
 Result<Json> try_rule(Context& context, const Rules& loaded, const Trial& trial, const Json& args,
                       const std::string& backend) {
   const DispatchRule& rule = loaded.rules[trial.rule];
@@ -142,7 +142,8 @@ Result<Json> try_rule(Context& context, const Rules& loaded, const Trial& trial,
     if (!is_busy && !is_of_the_variant(error.code)) return error;
     WB_TRY_ASSIGN(const SessionView failed, context.session->view(FoldDepth::brief));
     WB_TRY(abandon_in_flight(context, failed, error.cause));
-    if (is_busy) {  // that session says nothing of the variant, and another one is tried next time
+    if (is_busy) {  // this session says nothing about the variant, so another one is tried next
+                    // time
       WB_TRY(close_trial(context, "not measured: " + error.cause));
       error.next = "nothing is held against the rule: adopt it again";
       return error;
@@ -173,7 +174,7 @@ Result<void> need_device(Context& context, const std::string& backend) {
                worker.error().message, "run `sdpa-wb doctor`"};
 }
 
-/// Tries what is offered for the problems that the arguments name.
+/// Tries what is offered for the problems in the arguments.
 Result<Json> adopt(Context& context, const Json& args) {
   const std::string backend = args.value("backend", "cpu");
   WB_TRY_ASSIGN(const Suite suite, suite_from_arguments(context, args));
@@ -216,7 +217,7 @@ Result<Json> dispatch_adopt_body(Context& context, const Json& args) {
     return Error{ErrorCode::usage, "adopt a rule for", "no problem", "none was named",
                  "give --problem P or --suite NAME"};
   }
-  // The next verb has the device that it would have had.
+  // Restores the backend, so that the next verb uses the device it would have used.
   const std::string before = context.settings.backend;
   Result<Json> answer = adopt(context, args);
   context.use_backend(before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `doctor`: what works on this machine, what is missing, and the one thing to do about each.
+// `doctor`: what works on this machine, what is missing, and the remedy for each.
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
 
@@ -37,7 +37,8 @@ Json compiler_row(const Context& context) {
                               "install g++ (12 or later) or clang++, or give --compiler");
 }
 
-/// nvcc is no must: without it CPU sessions run, and the cache gives what was compiled elsewhere.
+/// nvcc is optional: without it CPU sessions run, and the cache provides artifacts compiled
+/// elsewhere.
 Json nvcc_row(const Context& context) {
   const variant::Toolchain* toolchain = toolchain_of(context.services, variant::Backend::cuda);
   constexpr const char* k_name = "nvcc";
@@ -68,7 +69,7 @@ Json suites_row(const Context& context) {
                 : check_row("suites", "missing", suites.error().message(), "");
 }
 
-/// pip refuses a wheel below its floor; this is for programs that were copied there, or built.
+/// pip refuses a wheel on an older system; this covers programs that were copied or built.
 Json system_row() {
   const char* const here = gnu_get_libc_version();
   const bool enough = ::strverscmp(here, WB_GLIBC_FLOOR) >= 0;
@@ -90,7 +91,7 @@ Json sessions_row(const Context& context) {
   return check_row("disk", "ok", fmt::format("{:.0f} GiB free for sessions", free_gib), "");
 }
 
-/// One writer a session rests on locks, which some network file systems lack or only pretend.
+/// Single-writer sessions need locks, which some network file systems lack or only simulate.
 Json locks_row(const Context& context) {
   const fs::path& root = context.services.sessions_root;
   std::error_code error;
@@ -109,7 +110,7 @@ Json locks_row(const Context& context) {
                    "two writers can hold the lock of one file in the sessions' folder", next);
 }
 
-/// Limits and priorities that this process was started with, and its worker and subjects with it.
+/// Limits and priorities of this process, which its worker and subjects inherit.
 Json process_row() {
   std::string detail, next;
   std::vector<Hindrance> hindrances = inherited_hindrances();

@@ -13,7 +13,7 @@ using engine::Context;
 
 namespace {
 
-/// What NVML said of the settings, each with a comma before it; what it did not say, last.
+/// NVML's settings, each after a comma, and then the missing ones.
 std::string gpu_settings_text(const measure::GpuSettings& settings) {
   std::string text;
   if (!settings.driver_version.empty()) text += ", driver " + settings.driver_version;
@@ -34,7 +34,7 @@ std::string gpu_settings_text(const measure::GpuSettings& settings) {
   return text;
 }
 
-/// Whether PyTorch's SDPA can be had as a rival, by loading it as one. It is no must.
+/// Whether PyTorch's SDPA is available as a rival, tested by loading it. It is optional.
 Json pytorch_row(const Context& context, runner::WorkerClient& worker, const std::string& rival,
                  std::string name) {
   const std::string next =
@@ -58,17 +58,17 @@ Json pytorch_row(const Context& context, runner::WorkerClient& worker, const std
   return check_row(name, "ok", versions.empty() ? "loads, and names no version" : versions, "");
 }
 
-/// What keeps subjects from being confined more strongly.
+/// Why subjects are not confined more strongly.
 std::string isolation_advice(const protocol::HelloResult& hello, const std::string& asked) {
   if (hello.isolation.find("+namespaces") != std::string::npos) return "";
   if (!asked.empty() && asked != "namespaces") return "--isolation asks for no more";
-  if (hello.device.backend == "cuda") return "";  // as far as it goes there
+  if (hello.device.backend == "cuda") return "";  // the strongest level there
   return "no namespaces of their own for subjects: this system or container forbids them "
          "(`unshare --user --pid --ipc --mount --fork true` says so), so that they see others' "
          "processes and objects";
 }
 
-/// Which CPUs and how much of them this machine gives, and what takes some of it away unseen.
+/// The CPUs and the share of them that this machine provides, and what reduces it.
 Json cpus_row(const device::CpuLimits& limits) {
   const std::size_t allowed = limits.allowed.size();
   const bool is_all = limits.online.empty() || limits.online.size() <= allowed;
@@ -150,7 +150,7 @@ Json gpu_rows(const Context& context) {
                           "the machine, not a variant, is at fault"));
   }
   const bool wakes_up = hello->gpu && hello->gpu->persistence_mode == false;
-  // The driver tells the facts that no datasheet does, and they name it.
+  // The driver provides facts that no datasheet has, and they name it as source.
   const auto& told = hello->device.memory_bytes;
   Json rows = only(
       check_row("gpu", "ok",

@@ -24,7 +24,7 @@ ExitCode exit_code_of_invalidity(std::string_view word) {
   return ExitCode::variant_failed;
 }
 
-bool machine_left_no_figure(const Json& rows) {
+bool is_machine_too_busy(const Json& rows) {
   bool any = false;
   for (const Json& row : rows) {
     const auto is_number = [&row](const char* key) { return row.value(key, Json()).is_number(); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exit codes of sdpa-wb (docs/guide/command_line.md), and what errors and outcomes come to. What
-// its answers mean each verb says in its own file.
+// Exit codes of sdpa-wb (docs/guide/command_line.md), and the codes of errors and outcomes. Each
+// verb maps its own answers in its own file.
 #pragma once
 
 #include <string_view>
@@ -31,14 +31,14 @@ enum class ExitCode {
 };
 
 ExitCode exit_code_of(ErrorCode code);
-/// Of an outcome that says why a variant is invalid.
+/// For an outcome word that says why a variant is invalid.
 ExitCode exit_code_of_invalidity(std::string_view word);
-/// Of the first row whose `outcome` says that it failed; variant_failed where none does.
+/// For the first row with a failed `outcome`; variant_failed when no row has one.
 ExitCode exit_code_of_rows(const Json& rows);
-/// Whether a busy machine let nothing be measured, though it may be measured another time. Rows of
-/// `measure` say it by their outcome, those of `compare` by their invalidity.
-bool machine_left_no_figure(const Json& rows);
-/// Of `iterate` and what searches: invalid and stopped iterations are not 0.
+/// True when only a busy machine prevented a measurement, so that a later attempt may succeed. Rows
+/// of `measure` say so in their outcome, those of `compare` in their invalidity.
+bool is_machine_too_busy(const Json& rows);
+/// For `iterate` and searching verbs: invalid and stopped iterations are not 0.
 ExitCode exit_code_of_iteration(const Json& answer);
 
 }  // namespace wb::verbs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `experience`: over the sessions of a folder, how often each technique was tried and won, and what
-// it brought beside what was predicted; likewise which causes were decided. Reads only.
+// `experience`: over the sessions of a folder, how often each technique was tried and won, its
+// measured beside its predicted gain, and how causes were decided. Reads only.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ Json or_null(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-/// The share is null while there are too few predictions to tell one.
+/// The share is null with too few predictions.
 Json calibration_json(const std::vector<PastPrediction>& past) {
   const advise::Calibration calibration = advise::calibration_of(past);
   const bool is_told = calibration.count >= advise::k_least_predictions;
@@ -44,7 +44,7 @@ Json calibration_json(const std::vector<PastPrediction>& past) {
           {"count", calibration.count}};
 }
 
-Json technique_json(const std::string& id, const std::string& title, const Use& use) {
+Json technique_json(const std::string& id, const std::string& title, const TechniqueCounts& use) {
   return {{"id", id},
           {"kind", "technique"},
           {"title", title},

@@ -11,11 +11,11 @@ namespace wb::verbs {
 using advise::PastPrediction;
 using engine::added_to;
 using engine::candidate_of;
-using engine::each_closed_try;
+using engine::for_each_closed_iteration;
+using engine::is_about_variant;
 using engine::member_of;
 using engine::number_of;
 using engine::stored_variant;
-using engine::tells_of_its_variant;
 using engine::text_of;
 using session::IterationView;
 using session::Session;
@@ -23,7 +23,7 @@ using session::SessionView;
 
 namespace {
 
-/// As the log tells it, else by the stored sources of both: logs from before it was told.
+/// From the log; for older logs from the stored sources of both variants.
 std::optional<std::vector<std::string>> added_by(const Session& session, const SessionView& view,
                                                  const IterationView& iteration) {
   const Json& told = member_of(iteration.opened.payload, "adds");
@@ -50,9 +50,9 @@ std::optional<PastPrediction> prediction_of(const IterationView& iteration) {
 
 void add_tries(const Session& session, const SessionView& view, const std::string& name,
                std::int64_t counted, Experience& all) {
-  each_closed_try(view, [&](const IterationView& iteration, const Json& closed) {
+  for_each_closed_iteration(view, [&](const IterationView& iteration, const Json& closed) {
     if (iteration.closed->seq <= counted) return;
-    if (!tells_of_its_variant(closed)) return;
+    if (!is_about_variant(closed)) return;
     ++all.tries;
     const auto prediction = prediction_of(iteration);
     if (prediction) all.predictions.push_back(*prediction);
@@ -63,7 +63,7 @@ void add_tries(const Session& session, const SessionView& view, const std::strin
     }
     const std::string outcome = text_of(closed, "outcome");
     for (const std::string& word : *added) {
-      Use& use = all.techniques[word];
+      TechniqueCounts& use = all.techniques[word];
       ++use.tried;
       use.won += outcome == "win" ? 1 : 0;
       use.invalid += outcome == "invalid" ? 1 : 0;
@@ -81,7 +81,7 @@ void add_tries(const Session& session, const SessionView& view, const std::strin
 void add_causes(const SessionView& view, std::int64_t counted, Experience& all) {
   if (!view.causes || view.causes->seq <= counted) return;
   for (const Json& cause : member_of(view.causes->payload, "causes")) {
-    Decided& decided = all.causes[text_of(cause, "cause")];
+    CauseCounts& decided = all.causes[text_of(cause, "cause")];
     const std::string state = text_of(cause, "state");
     if (state == "supported") ++decided.supported;
     if (state == "refuted") ++decided.refuted;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `export`: a variant that passed, as a package with sources and provenance (export_files.hpp).
+// `export`: writes a variant that passed as a package with sources and provenance
+// (export_files.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>

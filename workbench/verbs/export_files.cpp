@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The files of an exported package that follow from what was proved; the others are in
-// kernels/export, as they are.
+// The files of an exported package that depend on the proof; the others are copied from
+// kernels/export.
 #include "verbs/export_files.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ unsigned bits(const Set& set) {
   return word;
 }
 
-/// A C string literal's inside.
+/// The inside of a C string literal.
 std::string c_escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -46,7 +46,7 @@ std::string c_escaped(std::string_view text) {
   return out;
 }
 
-/// An expression of a restriction is one of C, too: the grammar is a part of C's.
+/// A restriction's expression is also valid C, since its grammar is a part of C's.
 std::string restriction_function(const Subject& subject) {
   const auto& restrictions = subject.variant.manifest.restrictions;
   std::string text =
@@ -63,7 +63,7 @@ std::string restriction_function(const Subject& subject) {
   std::set<std::string> used;
   for (const std::string& restriction : restrictions) {
     const auto parsed = variant::Restriction::parse(restriction);
-    if (!parsed) continue;  // a manifest with such a one is refused when it is read
+    if (!parsed) continue;  // a manifest with such a restriction is refused when read
     for (const std::string& name : parsed->names()) used.insert(name);
   }
   for (const std::string& name : used) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What leaves the workbench to be called by others: the parts of a package that `export` writes, of
-// an artifact whose passes `proof` tells.
+// The parts of a package that `export` writes for an artifact whose passes `proof` lists.
 #pragma once
 
 #include <map>
@@ -11,15 +10,15 @@
 
 namespace wb::verbs {
 
-/// The configuration that the arguments name; nothing: any that passed.
+/// The configuration in the arguments; nothing: any that passed.
 Result<std::optional<variant::Configuration>> wanted_configuration(const Json& args);
 
-/// wb_proven.h of a package: the table, the restrictions and the ids as C.
+/// wb_proven.h of a package: the table, the restrictions and the ids in C.
 std::string proven_header(const Proven& proven, const std::string& package);
-/// PROVENANCE.json.
+/// The content of PROVENANCE.json.
 Json provenance(const Proven& proven, const std::string& package, const std::string& kind,
                 const std::string& workbench_version);
-/// README.md. `kind`: torch or c.
+/// The content of README.md. `kind`: torch or c.
 std::string export_readme(const Proven& proven, const std::string& package,
                           const std::string& kind);
 

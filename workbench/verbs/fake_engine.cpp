@@ -60,7 +60,7 @@ Result<std::string> FakeEngine::misfit(const std::string& variant, const Json& c
                  "no iteration of this session built it", "name a kernel, or a label of an answer"};
   }
   auto row = m_engine.call("kernels", {{"name", name}});
-  if (!row && is_label) return std::string();  // a derived variant: in the session only
+  if (!row && is_label) return std::string();  // a derived variant exists only in the session
   if (!row) return std::move(row).error();
   const Json parameters = (*row)["kernels"].at(0).value("parameters", Json::object());
   for (const auto& [parameter, value] : configuration.items()) {
@@ -80,9 +80,9 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   }
   WB_TRY_ASSIGN(const Json checked, engine::check_arguments(verb->spec, args));
   m_calls.push_back({{"verb", name}, {"args", checked}});
-  const bool is_outside = verb->spec.session == SessionNeed::none;
-  if (is_outside && verb->sample == nullptr) return m_engine.call(name, checked);
-  if (is_closed && !is_outside && !verb->spec.reads_only) {
+  const bool is_external = verb->spec.session == SessionNeed::none;
+  if (is_external && verb->sample == nullptr) return m_engine.call(name, checked);
+  if (is_closed && !is_external && !verb->spec.reads_only) {
     return Error{ErrorCode::invalid, "call", name, "the session is closed", "call close last"};
   }
   if (verb->sample != nullptr) return verb->sample(*this, checked);

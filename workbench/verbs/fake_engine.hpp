@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Answers of the right shape for `sdpa-wb playbook check`, so that a playbook can be dry-run in a
-// moment with nothing built or measured. Each verb's own file says what its answer is; here stands
-// what answers have in common: how far the dry run has come. Ratios come from a seed.
+// Sample answers for `sdpa-wb playbook check`, so that a playbook can be dry-run quickly without
+// building or measuring. Each verb's file defines its sample; this is the state that samples share.
+// Ratios come from a seed.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace wb::verbs {
 
-/// What befalls the playbook in one dry run.
+/// The results that a playbook gets in one dry run.
 enum class Course {
   mixed,    ///< some iterations win, some do not, every third has no figure
   winning,  ///< every iteration wins, and every comparison is faster
   failing,  ///< every iteration is invalid: its figures are null
-  stopped   ///< the budget is spent before the first iteration
+  stopped   ///< the budget is used up before the first iteration
 };
 std::string_view to_string(Course course);
 
@@ -30,11 +30,11 @@ class FakeEngine {
   struct Options {
     Course course = Course::mixed;
     std::uint64_t seed = 1;
-    std::int64_t evaluations = 0;  ///< after so many iterations the answers have a stop_reason
+    std::int64_t evaluations = 0;  ///< after this many iterations, answers have a stop_reason
     std::string start;             ///< the kernel that the session would start from
   };
   FakeEngine(engine::Engine& engine, Options options, Table table = verb_table());
-  /// Checks the arguments as the engine does, then answers by the verb's sample. Verbs that need no
+  /// Checks the arguments as the engine does, then returns the verb's sample. Verbs that need no
   /// session (kernels, suites) are answered by the real engine. Errors: usage, not_found (a variant
   /// that neither the catalogue nor an earlier answer has), invalid (a call after `close`).
   Result<Json> answer(const std::string& verb, const Json& args);
@@ -44,7 +44,7 @@ class FakeEngine {
 
   [[nodiscard]] engine::Engine& engine() { return m_engine; }
   [[nodiscard]] Course course() const { return m_options.course; }
-  /// "budget: dry run" once so many iterations were answered, else null.
+  /// "budget: dry run" after the given number of iterations, else null.
   [[nodiscard]] Json stop_reason() const;
   [[nodiscard]] bool is_stopped() const { return iteration >= m_options.evaluations; }
   double draw_speedup();
@@ -53,7 +53,7 @@ class FakeEngine {
 
   std::int64_t iteration = 0, tokens = 0;
   std::string incumbent;
-  std::set<std::string> labels;  ///< of variants that earlier answers named
+  std::set<std::string> labels;  ///< of variants in earlier answers
   bool is_closed = false;
 
  private:
@@ -64,7 +64,7 @@ class FakeEngine {
   Json m_calls = Json::array();
 };
 
-/// 2 % to either side.
+/// An interval of 2 % to either side.
 Json interval_around(double figure);
 
 }  // namespace wb::verbs

@@ -7,13 +7,13 @@
 
 namespace wb::verbs {
 
-/// Speedup, interval and noise floor of a comparison_made or iteration_closed; what it does not say
-/// is NaN (the floor: 0).
+/// Speedup, interval and noise floor of a comparison_made or iteration_closed; an absent value is
+/// NaN (the floor: 0).
 measure::Comparison comparison_of(const Json& payload);
 
-/// A figure of one session over the same figure of another, with the floor to clear before it may
-/// be called a change. The sessions are independent, so the logs' half-widths add in quadrature;
-/// the floors likewise. Ambiguous as soon as one interval is unknown.
+/// The ratio of one session's figure to another's, with the floor that a change must clear. The
+/// sessions are independent, so half-widths (in logs) and floors add in quadrature. Ambiguous when
+/// an interval is unknown.
 measure::Comparison change_between(const measure::Comparison& before,
                                    const measure::Comparison& after);
 

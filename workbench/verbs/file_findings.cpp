@@ -38,7 +38,7 @@ std::string small(std::string_view text) {
   return result;
 }
 
-/// `words` in `name` as whole words: "H20" is not in "H200".
+/// True when `name` contains `words` as whole words: "H20" is not in "H200".
 bool holds_words(const std::string& name, const std::string& words) {
   const auto is_word = ascii::is_alnum;
   for (std::size_t at = name.find(words); at != std::string::npos; at = name.find(words, at + 1)) {
@@ -50,7 +50,8 @@ bool holds_words(const std::string& name, const std::string& words) {
   return false;
 }
 
-/// A GPU of the table by what its name holds. Errors: usage (none, or not the whole name).
+/// A GPU of the table by words in its name. Errors: usage (no match, or an ambiguous part of a
+/// name).
 Result<Device> device_of(const std::string& asked) {
   if (auto device = device::known_gpu(asked)) return *std::move(device);
   std::vector<std::string> names, like;
@@ -94,7 +95,7 @@ Result<void> add_table(const FileSystem& files, const Json& args, Evidence& evid
   return {};
 }
 
-/// One call's launches. They are of ours where a table has ours on that problem.
+/// One call's launches, assigned to ours if a table has our time on that problem.
 Result<void> add_ncu(const FileSystem& files, const Json& args, Evidence& evidence) {
   const std::string path = args.value("ncu", "");
   if (!args.contains("problem")) {
@@ -119,8 +120,8 @@ Result<void> add_ncu(const FileSystem& files, const Json& args, Evidence& eviden
   return {};
 }
 
-/// Who is explained, and on which problems: what was timed and is not what it is held against, or
-/// what was profiled.
+/// Sets the explained subject and its problems: the timed subject that is no reference, or the
+/// profiled one.
 void name_ours(const Evidence& evidence, FileFindings& result) {
   std::set<std::string> seen;
   const auto add = [&](const std::string& subject, const problem::Problem& problem) {

@@ -12,7 +12,7 @@ namespace {
 
 Result<Json> get_job_body(const Call& call) {
   WB_TRY_ASSIGN(const fs::path folder, folder_to_read(call));
-  return look_at_job(call.context, call.args, folder);
+  return wait_for_job(call.context, call.args, folder);
 }
 
 }  // namespace

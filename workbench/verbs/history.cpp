@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `history`: searches what a session tried, said and noted, by words; newest first.
+// `history`: searches a session's iterations, notes and decisions by words; newest first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::vector<std::string> words_of(const std::string& query) {
   return words;
 }
 
-/// One thing to find: an iteration, or a note or decision outside of any.
+/// One searchable record: an iteration, or a note or decision outside iterations.
 struct Record {
   std::int64_t seq = 0;
   Json head;
@@ -116,7 +116,7 @@ Record record_of(const IterationView& iteration) {
   return record;
 }
 
-/// Everything there is, newest first.
+/// All records, newest first.
 std::vector<Record> all_records(const SessionView& view) {
   std::vector<Record> records;
   for (const IterationView& iteration : view.iterations) records.push_back(record_of(iteration));
@@ -137,7 +137,7 @@ std::vector<Record> all_records(const SessionView& view) {
   return records;
 }
 
-/// The places where the words stand, when every word stands somewhere; else nothing.
+/// The texts with matches, if every word occurs somewhere; else nothing.
 std::optional<std::vector<const Record::Text*>> find(const Record& record,
                                                      const std::vector<std::string>& words) {
   std::vector<bool> found(words.size(), false);
@@ -152,7 +152,7 @@ std::optional<std::vector<const Record::Text*>> find(const Record& record,
     if (here) where.push_back(&item);
   }
   if (std::find(found.begin(), found.end(), false) != found.end()) return std::nullopt;
-  // Without words the first text says most: the hypothesis, or the note itself.
+  // Without words the first text is shown: the hypothesis, or the note itself.
   if (words.empty() && !record.texts.empty()) where.push_back(&record.texts.front());
   return where;
 }
@@ -207,7 +207,7 @@ Result<Json> matches_of(const session::Session& session, const Json& args) {
   Json matches = Json::array();
   std::size_t total = 0;
   for (Record& record : all_records(view)) {
-    // Hidden before the search: a query must not find out held-out shapes either.
+    // Hidden before the search, so that a query cannot discover held-out shapes.
     for (Record::Text& text : record.texts) text.text = names.hide(std::move(text.text));
     const auto where = find(record, words);
     if (!where) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `import report`: a report repaired and taken apart.
+// `import report`: repairs a report and splits it into sections and tables.
 #include <fmt/format.h>
 
 #include "audit/import.hpp"
@@ -25,7 +25,7 @@ Result<Json> import_report_body(const Services& services, const Json& args) {
   if (args.contains("output")) {
     file = args["output"].get<std::string>();
     std::error_code ignored;
-    // It may be the report itself.
+    // The named output may be the report itself.
     if (fs::is_regular_file(file, ignored) && !is_standard_output(file)) {
       return Error{ErrorCode::invalid, "write the repaired report", file, "there is a file already",
                    "name another, or remove it"};

@@ -17,7 +17,7 @@ namespace wb::verbs {
 
 namespace {
 
-/// A busy machine can leave an iteration without a figure; a playbook must live with that too.
+/// A busy machine can leave an iteration without a figure; playbooks must handle that.
 constexpr std::int64_t k_undecided_every = 3;
 
 Result<Json> iterate_body(const Call& call) {
@@ -39,7 +39,7 @@ Json stopped_sample(const FakeEngine& fake) {
           {"stop_reason", fake.stop_reason()}};
 }
 
-/// An answer without a figure.
+/// A sample answer without a figure.
 Json with_no_figure(Json answer, const FakeEngine& fake, std::string_view outcome,
                     std::string_view message) {
   answer.update({{"outcome", outcome},

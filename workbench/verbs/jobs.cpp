@@ -33,14 +33,14 @@ using session::VerbRecord;
 namespace {
 
 constexpr auto k_poll = std::chrono::milliseconds(50);
-/// A stop closes what is in flight; a compiler or a turn may take its deadline to end.
+/// A stop closes the work in flight; a compiler or a turn may need its deadline to end.
 constexpr auto k_cancel_patience = std::chrono::seconds(60);
 
 fs::path log_of(const fs::path& folder) {
   return folder / session::k_log_name;
 }
 
-/// Whether that process has the log open: pids of other namespaces and reused ones do not.
+/// True when that process has the log open, unlike pids of other namespaces and reused pids.
 bool has_open(long pid, const fs::path& path) {
   std::error_code error;
   const fs::path wanted = fs::canonical(path, error);
@@ -53,7 +53,7 @@ bool has_open(long pid, const fs::path& path) {
   return false;
 }
 
-/// The process that runs the session now; nothing when it is this one, which only asks.
+/// The process that runs the session; nothing when it is this one, which only asks.
 std::optional<long> runner_of(const fs::path& folder) {
   const auto pid = lock_holder(log_of(folder));
   return pid && *pid != ::getpid() ? pid : std::nullopt;
@@ -70,16 +70,16 @@ Result<std::int64_t> number_of_job(const std::string& id) {
                "ids of jobs are those of iterations, such as i3"};
 }
 
-/// What is known of one job: the iteration with that number, that of the call, else the latest.
+/// The known facts of one job: the iteration with that number, that of the call, or the latest.
 struct JobFacts {
   std::string state;  ///< running, interrupted, idle or closed
   std::optional<long> pid;
   Json iteration = nullptr;
-  Json call = nullptr;  ///< the one that was asked for
+  Json call = nullptr;  ///< the requested one
   bool is_done = false;
 };
 
-/// The latest call with that request_id, an answered one before others; nullptr: there is none.
+/// The latest call with that request_id, answered ones first; nullptr: none.
 const VerbRecord* find_call(const SessionView& view, const std::string& request) {
   const VerbRecord* last = nullptr;
   for (const VerbRecord& record : view.verbs) {
@@ -89,8 +89,8 @@ const VerbRecord* find_call(const SessionView& view, const std::string& request)
   return last;
 }
 
-/// That call as {verb, args, n} and, once it has its answer, result or error; null: no such call
-/// yet. Errors: not_found (and nothing runs that could make one).
+/// That call as {verb, args, n} with its result or error once answered; null: no such call yet.
+/// Errors: not_found (no such call, and nothing runs that could make it).
 Result<Json> call_of(const Session& session, const VerbRecord* call, const std::string& request,
                      bool runs) {
   if (call == nullptr && runs) return Json(nullptr);
@@ -110,8 +110,8 @@ Result<Json> call_of(const Session& session, const VerbRecord* call, const std::
   return told;
 }
 
-/// The last iteration that was opened after that call and before the next one: calls of a session
-/// follow each other. nullptr: none yet.
+/// The last iteration opened after that call and before the next one, since calls of a session do
+/// not overlap. nullptr: none yet.
 const IterationView* iteration_of(const SessionView& view, const VerbRecord* call) {
   if (call == nullptr) return nullptr;
   auto next = std::numeric_limits<std::int64_t>::max();
@@ -140,7 +140,7 @@ Json iteration_json(const IterationView& iteration) {
 Result<JobFacts> look(Context& context, const fs::path& folder,
                       const std::optional<std::int64_t>& wanted, const std::string& request) {
   JobFacts facts;
-  // The lock first: a process that ends between the two looks has written all it will.
+  // Check the lock first: a process that ends between the two checks has written everything.
   facts.pid = runner_of(folder);
   WB_TRY_ASSIGN(const Session* session, context.recent.read(context.services.file_system, folder));
   WB_TRY_ASSIGN(const SessionView* current, session->current(session::FoldDepth::full));
@@ -190,7 +190,7 @@ std::string text_of_job(const std::string& name, const JobFacts& facts) {
 
 }  // namespace
 
-Result<Json> look_at_job(Context& context, const Json& args, const fs::path& folder) {
+Result<Json> wait_for_job(Context& context, const Json& args, const fs::path& folder) {
   std::optional<std::int64_t> wanted;
   if (args.contains("job")) {
     WB_TRY_ASSIGN(wanted, number_of_job(args["job"].get<std::string>()));
@@ -205,7 +205,7 @@ Result<Json> look_at_job(Context& context, const Json& args, const fs::path& fol
   while (!facts.is_done && clock.steady_now() - begin < patience) {
     WB_TRY(context.check_stop());
     std::this_thread::sleep_for(k_poll);
-    // A long log is read again only when it grew or its writer went away.
+    // A long log is read again only when it grew or its writer ended.
     const auto size = fs::file_size(log_of(folder), ignored);
     if (size == seen && runner_of(folder)) continue;
     seen = size;

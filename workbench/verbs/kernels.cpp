@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `kernels`: the kernels that can be found.
+// `kernels`: lists the available kernels.
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "verbs/arguments.hpp"

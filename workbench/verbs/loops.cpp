@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `loops`: the loops of two variants, or of families, beside each other.
+// `loops`: compares the loops of two variants or families.
 #include <algorithm>
 
 #include "engine/building.hpp"
@@ -37,7 +37,7 @@ Result<Recorded> read_recorded(const Services& services, const Json& args) {
   return recorded;
 }
 
-/// The label under which the session measured its start; empty before.
+/// The label of the session's measured start; empty before that.
 std::string start_of(const session::SessionView& view) {
   const auto baseline =
       std::find_if(view.iterations.begin(), view.iterations.end(),
@@ -45,7 +45,7 @@ std::string start_of(const session::SessionView& view) {
   return baseline == view.iterations.end() ? std::string() : candidate_of(*baseline);
 }
 
-/// A family by its id, else a variant: of the session by its label, or a kernel of the catalogue.
+/// A family by its id, else a variant: of the session by label, or a kernel of the catalogue.
 Result<LoopSide> side_of(Context& context, const Recorded& recorded,
                          const std::vector<LoopFamily>& families, const std::string& id) {
   const auto family = std::find_if(families.begin(), families.end(),
@@ -74,7 +74,7 @@ Json side_json(const LoopSide& side) {
   return {{"name", side.name}, {"loop", family_or_null(side)}};
 }
 
-/// Every kernel of the search path that can be read, in its defaults.
+/// Every readable kernel of the search path, with its defaults.
 std::vector<LoopSide> kernels_of(const Context& context, const std::vector<LoopFamily>& families) {
   std::vector<LoopSide> kernels;
   for (const auto& [entry, variant] : context.catalogue.read_all()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `measure`: one variant is timed, after its verdict.
+// `measure`: times one variant after its verdict.
 #include "engine/building.hpp"
 #include "engine/call.hpp"
 #include "engine/comparing.hpp"
@@ -11,7 +11,7 @@
 #include "verbs/arguments.hpp"
 #include "verbs/exit_code.hpp"
 #include "verbs/fake_engine.hpp"
-#include "verbs/standalone.hpp"
+#include "verbs/single_stages.hpp"
 #include "verbs/suites_of.hpp"
 #include "verbs/text.hpp"
 #include "verbs/verb.hpp"
@@ -56,7 +56,7 @@ Result<Json> measure_body(Context& context, const Json& args) {
       row["interval_us"] = to_json(measurement.interval_us);
       row["gflop_per_s"] =
           figure_or_null(problem::work(problems[p]).flops / measurement.median_us * 1e-3);
-      if (measure::says_nothing(measurement.interval_us)) {
+      if (measure::is_uninformative(measurement.interval_us)) {
         row["message"] = "its processes differ by a factor of more than 100: no interval";
       }
     }
@@ -75,13 +75,13 @@ std::string measure_text(const Json& answer) {
 }
 
 ExitCode measure_exit_code(const Json& answer) {
-  return machine_left_no_figure(answer["problems"]) ? ExitCode::environment : ExitCode::ok;
+  return is_machine_too_busy(answer["problems"]) ? ExitCode::environment : ExitCode::ok;
 }
 
-/// Of each problem of a text a row; in the failing course that it failed.
+/// A sample row for each problem text; in the failing course it failed.
 Result<Json> measured_rows(FakeEngine& fake, const std::string& texts) {
   Json rows = Json::array();
-  if (texts.empty()) return rows;  // a suite is named
+  if (texts.empty()) return rows;  // a suite was named
   WB_TRY_ASSIGN(const auto problems, problem::parse_problems(texts));
   for (const Problem& problem : problems) {
     Json row{{"problem", label(problem)}, {"outcome", "runtime"},   {"message", "dry run"},

@@ -15,7 +15,7 @@ using engine::Services;
 
 namespace {
 
-/// The session that rests on this file, or would on one of that name.
+/// The session that this file belongs to, or would belong to.
 std::optional<fs::path> session_around(const fs::path& path) {
   constexpr std::array<std::string_view, 5> k_session_parts{"session.json", "blobs", "kernels",
                                                             "iterations", ".git"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that a user named as output.
+// Writes files that a user named as output.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace wb::verbs {
 
-/// Writes where the user says (write_output). Errors: those of it; usage (a file that a session
-/// rests on, such as its log).
+/// Writes to the user's path (write_output). Errors: those of it; usage (a file that a session
+/// needs, such as its log).
 Result<void> write_named(const engine::Services& services, const fs::path& path,
                          std::string_view bytes, Durability durability);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `new`: a kernel folder to start editing in. It appears whole through one rename, and never on top
-// of anything.
+// `new`: makes a kernel folder to edit. It is published by one rename and never replaces anything.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -32,7 +31,7 @@ Error refuse(const std::string& name, ErrorCode code, std::string cause, std::st
   return Error{code, "make the kernel folder", name, std::move(cause), std::move(next)};
 }
 
-/// A kernel by name, or a variant that a recorded session stored, with the configuration it had.
+/// A kernel by name, or a variant stored in a recorded session, with its configuration.
 Result<std::pair<Variant, Configuration>> read_parent(Context& context, const std::string& from,
                                                       const fs::path& folder) {
   if (from.find('@') == std::string::npos) {
@@ -49,7 +48,7 @@ Result<std::pair<Variant, Configuration>> read_parent(Context& context, const st
   return stored_variant(session, view, from);
 }
 
-/// The parent's manifest with its keys in their order; what a person must edit says so.
+/// The parent's manifest with its key order; parts to be edited are marked.
 std::string manifest_text(const Variant& parent, const std::string& name,
                           const Configuration& configuration) {
   const std::string& old = parent.manifest.name;
@@ -117,11 +116,12 @@ Result<void> fill(FileSystem& file_system, const Variant& variant,
   return {};
 }
 
-/// Renames without replacing anything, also not an empty folder.
+/// Renames without replacing anything, including an empty folder.
 Result<void> publish(const fs::path& from, const fs::path& to, const std::string& name) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
   if (errno == EINVAL) {
-    // A file system without that flag: mkdir decides who is first, rename replaces the empty one.
+    // For a file system without that flag: mkdir decides which process is first, and rename
+    // replaces the empty folder.
     if (::mkdir(to.c_str(), 0755) == 0 && ::rename(from.c_str(), to.c_str()) == 0) return {};
   }
   if (errno == EEXIST || errno == ENOTEMPTY) {
@@ -131,8 +131,8 @@ Result<void> publish(const fs::path& from, const fs::path& to, const std::string
   return errno_error("publish the kernel folder", to, errno);
 }
 
-/// Headers of common/ that differ from those the parent was read with: the copy is then another
-/// variant, which must be said.
+/// Headers of common/ that differ from those of the parent, so that the copy is a different
+/// variant, which is reported.
 std::vector<std::string> changed_headers(const Variant& derived, const Variant& written) {
   std::vector<std::string> changed;
   const auto has = [&written](const std::string& path, const std::string& text) {
@@ -155,7 +155,7 @@ std::vector<fs::path> kernels_roots(const Context& context) {
   return roots;
 }
 
-/// The option that lets later calls find the folder; nothing when they find it anyway.
+/// The option for later calls to find the folder; empty when none is needed.
 std::string where_to_look(const Context& context, const fs::path& in) {
   std::error_code error;
   for (const fs::path& root : context.services.search_path.roots) {
@@ -166,7 +166,7 @@ std::string where_to_look(const Context& context, const fs::path& in) {
   return fmt::format(" --path '{}'", word);
 }
 
-/// Nobody should shadow a kernel by accident, nor find out later.
+/// Prevents shadowing another kernel unintentionally.
 Result<void> check_name(const Context& context, const std::string& name, const fs::path& folder) {
   if (!variant::is_kernel_name(name) || name == "common") {
     return refuse(name, ErrorCode::usage, "this is not a kernel name",
@@ -193,7 +193,7 @@ Result<Json> new_body(Context& context, const Json& args, const fs::path& sessio
   const fs::path folder = (kernels / name).lexically_normal();
   WB_TRY(check_name(context, name, folder));
   WB_TRY_ASSIGN(const auto parent, read_parent(context, args["from"].get<std::string>(), session));
-  // What is written must be a variant: derive_variant checks manifest, names and includes.
+  // The result must be a variant: derive_variant checks manifest, names and includes.
   WB_TRY_ASSIGN(const Variant derived,
                 variant::derive_variant(
                     file_system, parent.first,

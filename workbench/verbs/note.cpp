@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `note`: a note in the log. One that names a phase begins it.
+// `note`: adds a note to the log. A note with a phase begins that phase.
 #include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"

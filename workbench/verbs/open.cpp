@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `open`: a session is begun (opening.hpp) with the identity that its arguments give it.
+// `open`: begins a session (opening.hpp) from the arguments.
 #include <fmt/format.h>
 
 #include <utility>
@@ -23,10 +23,10 @@ namespace wb::verbs {
 
 using engine::cannot_show_text;
 using engine::Context;
-using engine::how_to_time;
 using engine::Objective;
 using engine::ObjectiveRule;
 using engine::parse_objective_rule;
+using engine::plan_and_regime;
 using engine::SessionSettings;
 using engine::settings_from_json;
 using engine::Subject;
@@ -46,14 +46,14 @@ std::vector<std::string> default_rivals(const Context& context, const std::strin
   return rivals;
 }
 
-/// Where the start runs, unless the arguments say it.
+/// The backend of the start, unless the arguments name one.
 std::string backend_of(const Context& context, const Json& args, const std::string& start) {
   if (args.contains("backend")) return args["backend"].get<std::string>();
   const auto variant = context.catalogue.find(start);
   return variant.ok() && variant::runs_on_gpu(variant->manifest) ? "cuda" : "cpu";
 }
 
-/// The predecessor's, held-out problems and weights included, unless another is named.
+/// The predecessor's suite, with held-out problems and weights, unless another is named.
 Result<problem::Suite> suite_of(Context& context, const Json& args,
                                 const std::optional<Predecessor>& before) {
   if (!before || args.contains("suite") || args.contains("problem")) {
@@ -79,8 +79,8 @@ Result<void> check_start(Context& context, const Json& args,
   return {};
 }
 
-/// Where the commits go, when not into a repository in the folder: the path from the folder, so
-/// that no machine's paths are committed, and both can move together.
+/// Where commits go, if not to a repository in the folder: a path relative to the folder, so that
+/// no absolute path is committed and both can be moved together.
 Result<Json> repository_of(const Json& args, const fs::path& folder) {
   if (args.contains("repo") != args.contains("branch")) {
     return Error{ErrorCode::usage, "open a session with",
@@ -106,7 +106,7 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
   const std::string start = before ? before->label : args["start"].get<std::string>();
   Objective objective;
   objective.rule = *parse_objective_rule(args.value("objective", "geomean_speedup"));
-  WB_TRY_ASSIGN(std::tie(objective.plan, objective.regime), how_to_time(args));
+  WB_TRY_ASSIGN(std::tie(objective.plan, objective.regime), plan_and_regime(args));
   objective.min_speedup = args.value("min_speedup", 0.0);
   objective.problem = args.value("objective_problem", "");
   if (objective.rule == ObjectiveRule::one_problem) {
@@ -139,7 +139,8 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
 }
 
 Result<Json> open_body(Context& context, const Json& given_args, const fs::path& given) {
-  const auto on_opened = std::exchange(context.on_opened, nullptr);  // also where this one fails
+  const auto on_opened =
+      std::exchange(context.on_opened, nullptr);  // cleared also when this call fails
   if (context.session) {
     return Error{ErrorCode::usage, "open a session in", given.string(),
                  "this process already holds one", "close it first"};

@@ -61,7 +61,7 @@ Json identity_of(const Context& context, const Json& args, const fs::path& folde
 
 Result<Json> begin_session(Context& context, const Json& identity, const fs::path& folder,
                            const Variant* stored, const std::function<Result<void>()>& on_opened) {
-  context.let_go();  // floors and settings of calls before it
+  context.let_go();  // clears floors and settings of earlier calls
   WB_TRY_ASSIGN(context.settings, settings_from_json(identity));
   WB_TRY_ASSIGN(const Json environment, environment_json(context));
   WB_TRY_ASSIGN(context.session, Session::create(context.services.file_system,

@@ -12,7 +12,7 @@
 
 namespace wb::verbs {
 
-/// What a session is about.
+/// The subject matter of a session.
 struct Opening {
   std::string start;  ///< a kernel's name, or the label of a stored variant
   problem::Suite suite;
@@ -21,19 +21,18 @@ struct Opening {
   std::vector<std::string> rivals;
 };
 
-/// As the log keeps it: bytes that are not UTF-8 become U+FFFD.
+/// Text as the log keeps it: bytes that are not UTF-8 become U+FFFD.
 std::string as_logged(const std::string& text);
 
-/// session_opened, but for what a session goes on from. `args`: budget, rates, effort, title and
-/// whether rivals were named, as of `open`; any of them may be absent.
+/// The payload of session_opened, without what a session continues from. `args`: budget, rates,
+/// effort, title and named rivals as of `open`, each optional.
 Json identity_of(const engine::Context& context, const Json& args, const fs::path& folder,
                  const Opening& opening);
 
-/// Makes the session of that identity in `folder`, held by the context, and takes its baseline.
-/// `stored` is kept in it as what it starts from; may be null. `on_opened` runs before the
-/// baseline. Returns the baseline's rows.
-/// Errors: those of the environment, of the log and of the baseline; the session is held then, too,
-/// if its folder was made.
+/// Makes the session in `folder`, held by the context, and measures its baseline. `stored`, the
+/// variant that it starts from, is stored in it; may be null. `on_opened` runs before the baseline.
+/// Returns the baseline's rows. Errors: those of the environment, of the log and of the baseline;
+/// the session is held even then if its folder was made.
 Result<Json> begin_session(engine::Context& context, const Json& identity, const fs::path& folder,
                            const variant::Variant* stored,
                            const std::function<Result<void>()>& on_opened = {});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// `pack`: the files of a session as one archive, which all that reads sessions reads. What is
-// packed for itself in a kept folder lies in it unpacked. A redacted one is made in a folder of its
-// own first: log and blobs are rewritten, pages and report made again from the rewritten log.
+// `pack`: writes the files of a session as one archive, which all session readers accept. Files
+// that are packed individually in a recorded folder are stored unpacked. A redacted archive is
+// first made in a temporary folder: log and blobs are rewritten, and pages and report rendered
+// again.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,8 +37,8 @@ struct Contents {
   std::vector<std::string> left_out, kept;
 };
 
-/// What docs/contracts/session_format.md names; links, history and whatever else lies there is left
-/// out.
+/// True for files named in docs/contracts/session_format.md; links, the git history and other files
+/// are left out.
 bool belongs(const std::string& path) {
   for (const std::string_view folder : {"blobs/", "kernels/", "iterations/", "reports/"}) {
     if (path.starts_with(folder)) return path.find("/.") == std::string::npos;
@@ -46,7 +47,7 @@ bool belongs(const std::string& path) {
          path.starts_with("events.torn-");
 }
 
-/// A page, blob or other file as it is when it is not packed for itself, and under which name.
+/// A page, blob or other file in unpacked form, with its name.
 Result<std::pair<std::string, std::string>> unpacked(const SessionStorage& storage,
                                                      const std::string& path) {
   if (path.starts_with("iterations/") && path.ends_with(".gz")) {
@@ -55,7 +56,7 @@ Result<std::pair<std::string, std::string>> unpacked(const SessionStorage& stora
     return std::pair{name, std::move(page)};
   }
   if (path.starts_with("blobs/")) {
-    // One that fails its hash goes along as it is: whoever asks for it is told.
+    // A blob that fails its hash is included unchanged; readers will report it.
     if (auto blob = storage.read_blob(path.substr(6))) return std::pair{path, *std::move(blob)};
   }
   WB_TRY_ASSIGN(std::string content, storage.read(path));
@@ -74,12 +75,12 @@ Result<Contents> contents_of(const Session& session) {
       contents.files.insert(std::move(file));
     }
   }
-  // The log as it was when it was opened: a line that is being written is not half in it.
+  // The log as of opening, so that a line being written is not included in part.
   contents.files[std::string(k_log_name)] = session.log().text(session.log().size());
   return contents;
 }
 
-/// Writes the log and its identity into `folder` and opens what is there.
+/// Writes the log and its identity into `folder` and opens the session.
 Result<Session> reopened(FileSystem& files, const fs::path& folder, const std::string& log) {
   WB_TRY(files.write_atomic(folder / k_log_name, log, Durability::none));
   WB_TRY_ASSIGN(const session::EventLog whole, session::EventLog::open_reader(files, folder));
@@ -89,7 +90,7 @@ Result<Session> reopened(FileSystem& files, const fs::path& folder, const std::s
   return Session::open_reader(files, folder);
 }
 
-/// The pages that the log names, made from it.
+/// The pages that the log names, rendered from it.
 Result<ArchiveFiles> pages_of(const Session& session) {
   WB_TRY_ASSIGN(const session::SessionView* view, session.current(session::FoldDepth::full));
   ArchiveFiles pages;
@@ -110,7 +111,7 @@ std::map<std::string, std::string> hashes_of(const ArchiveFiles& files) {
   return hashes;
 }
 
-/// Blobs under their new names; sources as they are: their hash is the variant's id.
+/// Blobs under their new names. Sources stay unchanged, since their hash is the variant's id.
 void take_files(Contents& original, Redactor& redactor, session::NewHashes& hashes,
                 Contents& redacted) {
   for (auto& [path, content] : original.files) {
@@ -143,8 +144,9 @@ Result<Contents> redacted_contents(FileSystem& files, const Session& session, Co
   WB_TRY(redactor.learn(session.log()));
   take_files(original, redactor, hashes, redacted);
   WB_TRY_ASSIGN(const TempDirectory scratch, TempDirectory::create("sdpa-wb-pack-"));
-  // Pages come from the log and the log names their hashes: so once without, then with them. Each
-  // time with what the redactor knows now, so that its words are the same.
+  // Pages are rendered from the log, and the log has their hashes, so the log is made twice: first
+  // without, then with them. Both use a copy of the learned redactor, so that its replacements are
+  // equal.
   const Redactor learned = redactor;
   WB_TRY_ASSIGN(const std::string draft, session::redacted_log(session.log(), redactor, hashes));
   WB_TRY_ASSIGN(const Session drafted, reopened(files, scratch.path(), draft));
@@ -189,8 +191,8 @@ std::string text_of_pack(const Json& answer) {
   return text;
 }
 
-/// What the reader of two archives could not know: sessions beside this one with the same identity.
-/// An archive beside a folder of the same name is what `pack` made of it.
+/// Sessions beside this one with the same identity, which a reader of two archives could not
+/// detect. An archive beside a folder of the same name is its packed form.
 Json copies_beside(FileSystem& files, const Session& session) {
   const fs::path own = session::whole_path(session.folder());
   const std::string name = session::listed_name(own);

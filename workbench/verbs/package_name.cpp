@@ -8,13 +8,14 @@
 namespace wb::verbs {
 namespace {
 
-// Each list is words between blanks: only names of lower-case letters, digits and '_' get here.
+// Each list has words between blanks; only names of lower-case letters, digits and '_' are looked
+// up.
 
 constexpr std::string_view k_python_keywords =
     " and as assert async await break class continue def del elif else except finally for from "
     "global if import in is lambda nonlocal not or pass raise return try while with yield ";
 
-/// Of Python 3.9 to 3.14, so that a package is not refused by one and taken by another.
+/// Modules of Python 3.9 to 3.14, so that the result does not depend on the version.
 constexpr std::string_view k_standard_library =
     " abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit "
     "audioop base64 bdb binascii bisect builtins bz2 calendar cgi cgitb chunk cmath cmd code "
@@ -39,7 +40,7 @@ constexpr std::string_view k_standard_library =
     "wsgiref xdrlib "
     "xml xmlrpc zipapp zipfile zipimport zlib zoneinfo ";
 
-/// Packages that every PyTorch brings or is built with, and what torch.ops has already.
+/// Packages that PyTorch installs or is built with, and names in torch.ops.
 constexpr std::string_view k_pytorch =
     " torch torchgen functorch caffe2 triton numpy aten prim prims aoti_torch c10d c10d_functional "
     "cuda debug_mode_ops debugprims dist_autograd export fsdp higher_order image import_module "
@@ -48,14 +49,14 @@ constexpr std::string_view k_pytorch =
     "quantized_decomposed rngprims sparse static_runtime streams symm_mem tensorexpr torchvision "
     "vulkan_prepack xnnpack ";
 
-/// What builds and installs packages, and ourselves.
+/// Tools that build and install packages, and our own names.
 constexpr std::string_view k_tools =
     " pip setuptools wheel pkg_resources pytest sdpa_workbench sdpa_wb ";
 
-/// Beside the package in its folder (docs/guide/export.md).
+/// Names beside the package in its folder (docs/guide/export.md).
 constexpr std::string_view k_beside = " build csrc kernel setup test_op ";
 
-/// Of C and C++; the last are macros of the compilers here.
+/// C and C++ keywords; the last ones are macros of these compilers.
 constexpr std::string_view k_cpp_keywords =
     " alignas alignof and and_eq asm atomic_cancel atomic_commit auto bitand bitor bool break case "
     "catch char char8_t char16_t char32_t class co_await co_return co_yield compl concept const "
@@ -67,8 +68,8 @@ constexpr std::string_view k_cpp_keywords =
     "typeid typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq "
     "linux unix errno ";
 
-/// Prints who has the name: a module that Python would import, or a distribution that pip would
-/// replace ("_" and "-" are one to it). A package that an export wrote before is no other's.
+/// Prints the owner of the name: a module that Python would import, or a distribution that pip
+/// would replace ("_" and "-" are equal for pip). A package from an earlier export does not count.
 constexpr std::string_view k_ask = R"(
 import importlib.metadata as metadata, importlib.util as util, os, sys
 name = sys.argv[1]
@@ -92,7 +93,7 @@ bool is_in(std::string_view words, const std::string& name) {
   return words.find(" " + name + " ") != std::string_view::npos;
 }
 
-/// What Python knows under this name; empty where it knows nothing or does not run.
+/// Python's owner of this name; empty when there is none or Python does not run.
 std::string installed_as(const std::string& name, const std::string& python) {
   ProcessSpec spec;
   spec.argv = {python, "-B", "-c", std::string(k_ask), name};

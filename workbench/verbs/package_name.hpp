@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether an exported package may have a name, or would hide another one.
+// Checks that the name of an exported package hides no other package.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace wb::verbs {
 
-/// What `name` would be besides a package of ours, in words such as "a module of Python's standard
-/// library"; nothing when it is free. `kind`: torch (a Python package, an operator's namespace and
-/// a C++ identifier) or c (an identifier). `python` is asked what is installed; where it does not
-/// run, the names that are known without it count.
+/// What else has the name, such as "a module of Python's standard library"; nothing when it is
+/// free. `kind`: torch (a Python package, an operator namespace and a C++ identifier) or c (an
+/// identifier). `python` lists the installed packages; if it does not run, only built-in lists are
+/// checked.
 std::optional<std::string> owner_of_name(const std::string& name, const std::string& kind,
                                          const std::string& python);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `playbook check`: a dry run on the samples of the verbs. The body drives a Lua host and stands in
-// playbook.
+// `playbook check`: a dry run on the verbs' samples. The body drives a Lua host and is in the
+// module playbook.
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `playbooks`: what can be run. The body reads Lua and stands in playbook.
+// `playbooks`: lists the available playbooks. The body reads Lua and is in the module playbook.
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"
 

@@ -15,7 +15,7 @@ bool is_word_char(char c) {
   return ascii::is_alnum(c) || c == '_' || c == '-';
 }
 
-/// Replaces whole words only: a problem named "a" must not rewrite every "a" of a sentence's words.
+/// Replaces whole words only: a problem named "a" must not change every "a" in a text.
 std::string replace_words(std::string text, const std::string& what, const std::string& with) {
   for (std::size_t at = text.find(what); at != std::string::npos;) {
     const std::size_t end = at + what.size();
@@ -38,7 +38,7 @@ ProblemNames::ProblemNames(const problem::Suite& suite) {
       const std::string hidden = fmt::format("held-out {}", ++held_out);
       m_hidden.emplace_back(text, hidden);
       if (name != text) m_hidden.emplace_back(name, hidden);
-      // Events are shown as JSON, where a quote in a name has a backslash before it.
+      // Events are shown as JSON, where quotes in a name are escaped.
       const std::string quoted = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
       const std::string in_json = quoted.substr(1, quoted.size() - 2);
       if (in_json != name) m_hidden.emplace_back(in_json, hidden);
@@ -46,7 +46,7 @@ ProblemNames::ProblemNames(const problem::Suite& suite) {
     }
     m_names.insert_or_assign(text, std::move(name));
   }
-  // One problem's text may begin another's.
+  // Longest first, since one problem's text may begin another's.
   std::stable_sort(m_hidden.begin(), m_hidden.end(),
                    [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names for the problems of a session's suite that do not tell the shapes of held-out ones: nobody
-// may tune on those.
+// Names for the problems of a session's suite that hide the shapes of held-out ones, so that nobody
+// tunes on them.
 #pragma once
 
 #include <map>
@@ -19,12 +19,12 @@ class ProblemNames {
   /// "decode-1k", or "held-out 2". `problem` is the problem's text form.
   [[nodiscard]] std::string of(std::string_view problem) const;
   [[nodiscard]] bool is_held_out(std::string_view problem) const;
-  /// Recorded words in which the texts and names of held-out problems are replaced.
+  /// Replaces texts and names of held-out problems in recorded text.
   [[nodiscard]] std::string hide(std::string words) const;
 
  private:
   std::map<std::string, std::string, std::less<>> m_names;
-  std::vector<std::pair<std::string, std::string>> m_hidden;  ///< words, replacement
+  std::vector<std::pair<std::string, std::string>> m_hidden;  ///< text, replacement
 };
 
 }  // namespace wb::verbs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `profile`: one call of a variant under a profiler. What it says is evidence in the log; it times
-// nothing and passes no verdict.
+// `profile`: one call of a variant under a profiler. The result is evidence in the log, without
+// timing or verdict.
 #include "verbs/profile.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ using problem::Problem;
 
 namespace {
 
-/// Of ncu's details page, in the order in which they are read; the rest is in the record.
+/// Metrics shown from ncu's details page, in reading order; the record has all.
 constexpr std::array k_shown_metrics = {"Compute (SM) Throughput",
                                         "Memory Throughput",
                                         "DRAM Throughput",
@@ -42,7 +42,7 @@ constexpr std::array k_shown_metrics = {"Compute (SM) Throughput",
                                         "Eligible Warps Per Scheduler",
                                         "Warp Cycles Per Issued Instruction"};
 
-/// The one that can look at it: ncu, or what looks from inside an interpreter.
+/// The suitable profiler: ncu, or the one inside an interpreter.
 std::string_view profiler_of(const Subject& subject) {
   const bool is_python = subject.variant.manifest.backend == variant::Backend::python;
   return is_python ? protocol::k_kernel_names_tool : "ncu";
@@ -57,7 +57,7 @@ std::string metric_text(const Json& metric) {
 }
 
 std::string launch_text(const Json& launch) {
-  const Json metrics = launch.value("metrics", Json::object());  // torch.profiler has none
+  const Json metrics = launch.value("metrics", Json::object());  // absent for torch.profiler
   std::string text = fmt::format("  {}  grid {}  block {}\n", launch.value("kernel", ""),
                                  launch.value("grid", ""), launch.value("block", ""));
   if (const auto share = launch.find("share_frac"); share != launch.end()) {
@@ -79,7 +79,7 @@ std::string launch_text(const Json& launch) {
 
 }  // namespace
 
-Json look_row(const Problem& problem, const Outcome<protocol::ProfileResult>& result) {
+Json profile_row(const Problem& problem, const Outcome<protocol::ProfileResult>& result) {
   Json row{{"problem", label(problem)}, {"outcome", "taken"}, {"message", ""}};
   if (!result) {
     row["outcome"] = to_string(result.error().invalidity);
@@ -98,8 +98,8 @@ Result<Json> profile_variant(Context& context, const Json& args) {
   bool taken = true;
   std::string text = subject.label + "\n";
   for (const Problem& problem : plain_problems(suite)) {
-    WB_TRY_ASSIGN(const auto result, look_at(context, subject, problem, profiler_of(subject)));
-    Json row = look_row(problem, result);
+    WB_TRY_ASSIGN(const auto result, inspect_call(context, subject, problem, profiler_of(subject)));
+    Json row = profile_row(problem, result);
     text += fmt::format("{}  {}{}\n", row["problem"].get<std::string>(),
                         row["outcome"].get<std::string>(),
                         row["message"].empty() ? "" : ": " + row["message"].get<std::string>());

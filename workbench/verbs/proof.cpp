@@ -31,7 +31,7 @@ Result<Json> proof_of(Context& context, const session::Session& session, const J
   if (args.contains("problem")) {
     WB_TRY_ASSIGN(const problem::Problem problem,
                   problem::parse_problem(args["problem"].get<std::string>()));
-    const auto outside = outside_of(proven, problem);
+    const auto outside = outside_domain(proven, problem);
     takes = !outside.has_value();
     if (outside) reason = *outside;
     text += fmt::format("{}: {}\n", to_text(problem), outside ? *outside : "covered");

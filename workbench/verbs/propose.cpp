@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `propose`: a variant is stored, compiled and judged, and not timed.
+// `propose`: stores, compiles and judges a variant without timing it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,9 +24,9 @@ namespace wb::verbs {
 
 using engine::Context;
 using engine::Judgement;
-using engine::Proof;
 using engine::Refusal;
 using engine::Subject;
+using engine::VerdictExtent;
 
 Json blank_proposal(const std::string& parent) {
   return {{"pass", false},
@@ -55,7 +55,7 @@ Result<std::optional<std::string>> proposals_stop_reason(const Context& context)
 
 namespace {
 
-constexpr std::size_t k_words_max_bytes = 8192;  ///< of the compiler, in the answer
+constexpr std::size_t k_words_max_bytes = 8192;  ///< of the compiler's output in the answer
 
 std::string outcome_of(const Judgement& judgement) {
   if (!judgement.supported) return "not_supported";
@@ -66,14 +66,13 @@ Json number_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-/// The rows, and in `answer` what they come to.
+/// Makes the rows, and sets their summary in `answer`.
 void tell_judgements(const std::vector<Judgement>& judgements, std::size_t of_suite, Json& answer) {
   double worst = 0;
   bool any = false;
   for (std::size_t i = 0; i < judgements.size(); ++i) {
     const Judgement& judgement = judgements[i];
-    // What the suite asks for decides whether it is of use; the drawn runs only whether it is
-    // right.
+    // The suite's problems decide whether it is usable; drawn runs only whether it is correct.
     any = any || (judgement.supported && i < of_suite);
     if (!(judgement.worst_share <= worst)) worst = judgement.worst_share;
     answer["problems"].push_back({{"problem", label(judgement)},
@@ -130,13 +129,13 @@ Result<Json> build_and_judge(Context& context, const Proposal& proposal) {
   const std::vector<problem::Problem> problems = plain_problems(context.settings.suite);
   const std::size_t of_suite = problems.size();
   WB_TRY_ASSIGN(const auto judgements,
-                judge_subject(context, *built, problems, Proof::whole, nullptr, Refusal::fails,
-                              drawn_runs(context, *built, context.settings.suite)));
+                judge_subject(context, *built, problems, VerdictExtent::whole, nullptr,
+                              Refusal::fails, drawn_runs(context, *built, context.settings.suite)));
   tell_judgements(judgements, of_suite, answer);
   if (const auto failed = first_failure(judgements)) {
-    WB_TRY(tell_subject_output(context, failed->output, answer));
+    WB_TRY(add_subject_output(context, failed->output, answer));
   }
-  WB_TRY(context.check_stop());  // a stop kills the worker, which is not the variant's doing
+  WB_TRY(context.check_stop());  // a stop kills the worker, which is not the variant's failure
   WB_TRY(context.debit_device(built->label));
   return answer;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `propose many`: several variants, ranked. Never by speed, which nobody has measured.
+// `propose many`: several variants, ranked by correctness and spills, never by speed, which was not
+// measured.
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -22,7 +23,7 @@ using engine::ends_session;
 
 namespace {
 
-/// Right before wrong, among the right ones what spills less and errs less.
+/// Correct before wrong; among correct ones those with fewer spills and smaller errors first.
 std::tuple<int, std::int64_t, double> order_of(const Json& row) {
   const bool pass = row["pass"];
   const Json& share = row["worst_share"];

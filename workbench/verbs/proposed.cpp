@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Search and replace, exact and once: an edit that could mean two places is refused, never guessed.
+// Exact search and replace with a single match: an ambiguous edit is refused, never guessed.
 #include "verbs/proposed.hpp"
 
 #include <fmt/format.h>
@@ -30,15 +30,15 @@ std::size_t line_of(std::string_view text, std::size_t at) {
   return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
 }
 
-/// Where it starts, overlapping ones too; at most one more than is told.
-std::vector<std::size_t> places_of(std::string_view text, std::string_view search) {
-  std::vector<std::size_t> places;
+/// Start positions, including overlapping ones; at most one more than is reported.
+std::vector<std::size_t> find_all(std::string_view text, std::string_view search) {
+  std::vector<std::size_t> positions;
   for (std::size_t at = text.find(search);
-       at != std::string_view::npos && places.size() <= k_places_max;
+       at != std::string_view::npos && positions.size() <= k_places_max;
        at = text.find(search, at + 1)) {
-    places.push_back(at);
+    positions.push_back(at);
   }
-  return places;
+  return positions;
 }
 
 std::string_view trimmed(std::string_view line) {
@@ -48,7 +48,7 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(k_space) - begin + 1);
 }
 
-/// What a reader who sees the file would say: mostly the space between the words differs.
+/// A likely reason, such as different white space between words.
 std::string why_not_found(std::string_view text, std::string_view search) {
   for (std::size_t begin = 0; begin < search.size();) {
     const std::size_t end = std::min(search.find('\n', begin), search.size());
@@ -92,14 +92,14 @@ Result<std::map<std::string, std::string>> apply_edits(
                          "give the lines to replace, or the whole file in `files`");
     }
     std::string& text = changed.try_emplace(edit.path, found->second).first->second;
-    const auto places = places_of(text, edit.search);
-    if (places.empty()) {
+    const auto positions = find_all(text, edit.search);
+    if (positions.empty()) {
       return refuse_edit(edit, i + 1, ErrorCode::invalid, why_not_found(text, edit.search),
                          "copy it from the file, with its space; `read_ref` shows the file");
     }
-    if (places.size() > 1) {
+    if (positions.size() > 1) {
       std::vector<std::size_t> lines;
-      for (const std::size_t at : places) lines.push_back(line_of(text, at));
+      for (const std::size_t at : positions) lines.push_back(line_of(text, at));
       const bool more = lines.size() > k_places_max;
       lines.resize(std::min(lines.size(), k_places_max));
       return refuse_edit(edit, i + 1, ErrorCode::invalid,
@@ -107,7 +107,7 @@ Result<std::map<std::string, std::string>> apply_edits(
                                      fmt::join(lines, ", "), more ? " and more" : ""),
                          "add the lines around it until it is the only one");
     }
-    text.replace(places.front(), edit.search.size(), edit.replace);
+    text.replace(positions.front(), edit.search.size(), edit.replace);
   }
   return changed;
 }
@@ -129,7 +129,8 @@ const Json* find_proposed(const session::SessionView& view, std::string_view id)
 
 namespace {
 
-/// A parent need not have been built: what the compiler refused is where the next edit starts.
+/// A parent need not have been built: the next edit may start from a source that the compiler
+/// refused.
 Result<std::pair<Variant, variant::Configuration>> parent_of_proposal(Context& context,
                                                                       const std::string& id) {
   auto resolved = resolve_variant(context, id);
@@ -152,7 +153,7 @@ std::map<std::string, std::string> own_files(const Variant& variant) {
   return files;
 }
 
-/// The argument, else what a whole manifest among the files says, else the parent's.
+/// The argument, else the name in a manifest among the files, else the parent's.
 std::string name_of(const Json& args, const std::map<std::string, std::string>& files,
                     const Variant& parent) {
   if (args.contains("name")) return args["name"].get<std::string>();

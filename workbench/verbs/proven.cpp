@@ -23,12 +23,12 @@ using engine::error_of_build;
 using engine::load_stored;
 using engine::member_of;
 using engine::number_of;
-using engine::parse_proof;
-using engine::Proof;
+using engine::parse_verdict_extent;
 using engine::SessionSettings;
 using engine::settings_from_json;
 using engine::Subject;
 using engine::text_of;
+using engine::VerdictExtent;
 using problem::Problem;
 using session::Fact;
 using session::IterationView;
@@ -38,14 +38,14 @@ using variant::Configuration;
 
 namespace {
 
-/// All iterations and what was done outside of them, in the log's order of iterations.
+/// Visits all iterations and events outside them, in the log's order of iterations.
 template <typename Visit>
 void each_part(const SessionView& view, const Visit& visit) {
   visit(view.outside);
   for (const IterationView& iteration : view.iterations) visit(iteration);
 }
 
-/// The payloads of variant_built that `id` means, oldest first.
+/// The payloads of variant_built that match `id`, oldest first.
 std::vector<const Fact*> built_as(const SessionView& view, std::string_view id,
                                   const std::optional<Configuration>& configuration) {
   std::vector<const Fact*> found;
@@ -70,7 +70,7 @@ std::vector<const Fact*> built_as(const SessionView& view, std::string_view id,
   return found;
 }
 
-/// Of one subject: what passed, and the first that did not.
+/// Verdicts of one subject: its passes, and its first failure.
 struct Verdicts {
   std::vector<std::pair<Problem, const VerdictFact*>> passes;
   std::vector<std::pair<Problem, const VerdictFact*>> drawn;  ///< runs, each passed
@@ -90,7 +90,7 @@ Verdicts verdicts_of(const SessionView& view, const std::string& subject,
         continue;
       }
       if (fact.payload.contains("drawn")) {
-        if (parse_proof(text_of(fact.payload, "proof")) != Proof::whole) continue;
+        if (parse_verdict_extent(text_of(fact.payload, "proof")) != VerdictExtent::whole) continue;
         for (const Json& run : fact.runs()) {
           const auto drawn = problem::parse_problem(text_of(run, "problem"));
           if (drawn) verdicts.drawn.emplace_back(*drawn, &fact);
@@ -101,7 +101,8 @@ Verdicts verdicts_of(const SessionView& view, const std::string& subject,
       const bool is_hidden =
           names.is_held_out(text) && view.status != session::SessionStatus::closed;
       const auto problem = problem::parse_problem(text);
-      if (parse_proof(text_of(fact.payload, "proof")) != Proof::whole || is_hidden || !problem) {
+      if (parse_verdict_extent(text_of(fact.payload, "proof")) != VerdictExtent::whole ||
+          is_hidden || !problem) {
         continue;
       }
       verdicts.passes.emplace_back(*problem, &fact);
@@ -137,8 +138,8 @@ void add_to_domain(std::vector<ProvenEntry>& domain, const Problem& problem, std
   entry->seq_kv_max = std::max(entry->seq_kv_max, problem.Skv);
 }
 
-/// A drawn run passed: its kinds count for every head dim that was asked for in its dtype, its
-/// sizes for its own. Head dims that only the draw had are none that anybody asked for.
+/// Adds a passed drawn run: its features count for every requested head dim of its dtype, its sizes
+/// for its own head dim. Head dims that only drawn runs had are not added.
 void add_drawn(std::vector<ProvenEntry>& domain, const Problem& problem, std::int64_t event) {
   for (ProvenEntry& entry : domain) {
     if (entry.dtype != problem.dtype) continue;
@@ -158,7 +159,7 @@ Json worst_share(const VerdictFact& fact) {
   return worst ? Json(*worst) : Json(nullptr);
 }
 
-/// Selection chooses what to confirm and is no figure to report.
+/// Selection figures only choose what to confirm and are not reported.
 Json figures_of(const SessionView& view, const std::string& subject) {
   Json figures = Json::array();
   each_part(view, [&](const IterationView& part) {
@@ -177,8 +178,8 @@ Json figures_of(const SessionView& view, const std::string& subject) {
   return figures;
 }
 
-/// The artifact with the recorded id: what lies in the cache, else what the compiler makes here,
-/// when that is the same.
+/// The artifact with the recorded id: from the cache, else from a new build if that gives the same
+/// id.
 Result<Subject> subject_of(Context& context, const session::Session& session, const Json& built) {
   const std::string label = text_of(built, "subject");
   const std::string recorded = text_of(built, "artifact_id");

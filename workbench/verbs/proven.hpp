@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An artifact that may be loaded outside the workbench's own processes, because
-// a session recorded that it passed, and the problems that its passes cover. Who calls: `proof`,
-// `export`, `best --proven`.
+// An artifact that a session recorded as passed, so that it may be loaded outside the workbench's
+// processes, and the problems that its passes cover. Used by `proof`, `export`, `best --proven`.
 #pragma once
 
 #include <optional>
@@ -15,8 +14,8 @@
 
 namespace wb::verbs {
 
-/// What the passes with one dtype and head dim cover: each feature on its own passed at least once
-/// with them, and sizes up to the largest that passed. Not every combination was judged.
+/// What the passes with one dtype and head dim cover: each feature passed at least once with them,
+/// and sizes up to the largest that passed. Not every combination was judged.
 struct ProvenEntry {
   Dtype dtype = Dtype::f32;
   std::int64_t D = 0, Dv = 0;
@@ -30,24 +29,24 @@ struct ProvenEntry {
 
 struct Proven {
   engine::Subject subject;
-  std::string session, log_head;  ///< the session's folder; the log's hash when it was read
+  std::string session, log_head;  ///< the session's folder, and the log's hash when it was read
   std::vector<ProvenEntry> domain;
   Json passes = Json::array();   ///< {event, problem, worst_share}
   Json figures = Json::array();  ///< comparisons of fresh processes: {event, problem, against, …}
   Json versions = Json::object(), environment = Json::object();
 };
 
-/// The last subject that `id` means (a label, or a kernel's name) and that passed: every verdict of
-/// it a whole pass. `configuration` narrows a name. Its artifact comes from the cache, else it is
-/// built; either way it is the very one that passed. Errors: not_found (never built, no pass),
-/// wrong_result (a verdict failed), invalid (backend python), environment (it cannot be had here:
-/// what is built here is another artifact); those of the session's files and of builds.
+/// The last subject that `id` means (a label, or a kernel's name) and whose verdicts all are whole
+/// passes. `configuration` narrows a name. Its artifact comes from the cache or a new build; either
+/// way it is the one that passed. Errors: not_found (never built, no pass), wrong_result (a verdict
+/// failed), invalid (backend python), environment (a build on this machine gives a different
+/// artifact); those of the session's files and of builds.
 Result<Proven> find_proven(engine::Context& context, const session::Session& session,
                            std::string_view id,
                            const std::optional<variant::Configuration>& configuration);
 
-/// Why the recorded passes, the manifest or a restriction leave the problem out, or nothing.
-std::optional<std::string> outside_of(const Proven& proven, const problem::Problem& problem);
+/// Why the recorded passes, the manifest or a restriction exclude the problem, or nothing.
+std::optional<std::string> outside_domain(const Proven& proven, const problem::Problem& problem);
 
 /// The domain as `proof` and PROVENANCE.json give it.
 Json domain_json(const Proven& proven);

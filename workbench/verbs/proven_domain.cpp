@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What recorded passes cover, as a question and as JSON.
+// The domain of recorded passes, as a query and as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace wb::verbs {
 
 using problem::Problem;
 
-std::optional<std::string> outside_of(const Proven& proven, const Problem& problem) {
+std::optional<std::string> outside_domain(const Proven& proven, const Problem& problem) {
   if (auto reason = not_supported(proven.subject, problem)) return reason;
   const auto entry =
       std::find_if(proven.domain.begin(), proven.domain.end(), [&](const ProvenEntry& item) {

@@ -21,7 +21,7 @@ Result<Json> race_body(const Call& call) {
   return tune::race_variants(call.context, call.args);
 }
 
-/// Like a tune of the first one.
+/// Like the sample of `tune` for the first variant.
 Result<Json> race_sample(FakeEngine& fake, const Json& args) {
   const Json& variants = args["variants"];
   if (variants.size() < 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `read ref`: what an answer had no room for, piece by piece.
+// `read ref`: reads text that an answer had no room for, in pieces.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ bool is_digest(std::string_view ref) {
   return ref.size() == 64 && ref.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// A blob of the session, or an answer that a tool has cut and kept beside it.
+/// A blob of the session, or an answer that a tool cut and stored beside it.
 Result<std::string> read_digest(const Services& services, const Session& session,
                                 const std::string& ref) {
   auto blob = session.read_blob(ref);
@@ -109,13 +109,13 @@ Result<std::string> whole_text(const Call& call, const Session& session, const s
   return read_source(call, session, ref);
 }
 
-/// Bytes that are no UTF-8 are replaced: an answer is JSON.
+/// Replaces bytes that are not UTF-8, since an answer is JSON.
 std::string as_utf8(const std::string& text) {
   const std::string dumped = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   return Json::parse(dumped).get<std::string>();
 }
 
-/// The last place at or before `at` where a character begins.
+/// The last character boundary at or before `at`.
 std::size_t at_character(const std::string& text, std::size_t at) {
   at = std::min(at, text.size());
   while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
@@ -133,7 +133,7 @@ Result<Json> piece_of(const Call& call, const Session& session) {
   const std::size_t begin =
       at_character(text, static_cast<std::size_t>(args.value("offset", std::int64_t{0})));
   std::size_t end = at_character(text, begin + limit);
-  if (end == begin && begin < text.size()) {  // a character that is longer than the limit
+  if (end == begin && begin < text.size()) {  // a character longer than the limit
     end = begin + 1;
     while (end < text.size() && at_character(text, end) != end) ++end;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `record decision`: what was asked, what was chosen and why, in the log.
+// `record decision`: logs a question, the choice and the reason.
 #include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"

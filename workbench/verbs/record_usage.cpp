@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `record usage`: what the model of an agent cost.
+// `record usage`: logs the cost of an agent's model.
 #include "engine/budget.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `remeasure floor`: the noise floors of a session, taken again (engine/floors.cpp).
+// `remeasure floor`: measures a session's noise floors again (engine/floors.cpp).
 #include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/floors.hpp"

@@ -31,7 +31,7 @@ using session::SessionView;
 
 namespace {
 
-/// What does not build any more has no figure here; that is an outcome. A fault of the machine is
+/// A variant that does not build any more is an outcome without a figure; a fault of the machine is
 /// an error.
 Result<Outcome<Subject>> rebuild(Context& context, const Session& session, const SessionView& view,
                                  const std::string& label) {
@@ -44,7 +44,7 @@ Result<Outcome<Subject>> rebuild(Context& context, const Session& session, const
   return subject;
 }
 
-/// Why its verdict fails here, or nothing.
+/// Why the verdict fails on this machine, or nothing.
 Result<std::optional<std::string>> failed_verdict(Context& context, const Subject& subject,
                                                   const std::vector<Problem>& problems,
                                                   const ProblemNames& names) {
@@ -61,7 +61,7 @@ Result<std::optional<std::string>> failed_verdict(Context& context, const Subjec
                                    names.hide(failure->message)));
 }
 
-/// A/A over the incumbent's two lanes gives this run's noise floors.
+/// The A/A noise floors of this run, from the incumbent's two lanes.
 void measure_floors(Context& context, const TimingRequest& request, const TimingResult& result) {
   context.floors.clear();
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
@@ -78,7 +78,7 @@ void measure_floors(Context& context, const TimingRequest& request, const Timing
   }
 }
 
-/// A subject's own failure while it was timed; a fault of the machine is told by the total.
+/// A subject's own failure during timing; a fault of the machine is reported by the total.
 std::optional<std::string> timing_failure(const TimingRequest& request,
                                           const TimingResult& result) {
   for (const auto& problem : result.lanes) {
@@ -121,7 +121,7 @@ Result<void> measure_again(Context& context, const Subject& candidate, const Sub
 }  // namespace
 
 Result<Repeat> repeat_all(Context& context, const Session& session, const SessionView& view,
-                          const RecordedTry& record, const ProblemNames& names) {
+                          const RecordedIteration& record, const ProblemNames& names) {
   Repeat repeat;
   std::vector<Subject> subjects;
   for (const std::string& label : {record.candidate, record.incumbent}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an iteration on record measured, measured once more: for `reproduce`.
+// Repeats the measurement of a recorded iteration, for `reproduce`.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@
 
 namespace wb::verbs {
 
-/// What the record says of one iteration.
-struct RecordedTry {
+/// What the log says of one iteration.
+struct RecordedIteration {
   std::int64_t iteration = 0;
   std::string candidate, incumbent;  ///< labels
-  measure::Comparison figure;        ///< over the objective, as the iteration closed
-  bool confirmed = false;            ///< then the figure covers the held-out problems too
+  measure::Comparison figure;        ///< over the objective, when the iteration closed
+  bool confirmed = false;            ///< if so, the figure covers the held-out problems too
 };
 
 struct Repeat {
   measure::Comparison total;
   std::vector<engine::ProblemScore> scores;
-  std::optional<std::string> failure;  ///< why one of the variants has no figure here
+  std::optional<std::string> failure;  ///< why one of the variants has no figure now
   std::optional<bool> same_artifact;   ///< nothing when one of them does not build
 };
 
-/// Builds both, judges both, times both, by the context's settings; stops at the first thing that
-/// gives no figure here. Errors: environment (the machine failed), those of the stored files.
+/// Builds, judges and times both variants by the context's settings; stops at the first that gives
+/// no figure. Errors: environment (the machine failed), those of the stored files.
 Result<Repeat> repeat_all(engine::Context& context, const session::Session& session,
-                          const session::SessionView& view, const RecordedTry& record,
+                          const session::SessionView& view, const RecordedIteration& record,
                           const ProblemNames& names);
 
 }  // namespace wb::verbs

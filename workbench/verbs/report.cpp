@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `report`: a session's pages, made from its log: Markdown, or one for a browser.
+// `report`: renders a session's pages from its log, as Markdown or for a browser.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using session::SessionView;
 
 namespace {
 
-/// The iteration that is asked for, else the last that closed.
+/// The requested iteration, else the last closed one.
 Result<const IterationView*> asked_iteration(const SessionView& view, const Json& args) {
   if (args.contains("iteration")) {
     const IterationView* found = view.find(args["iteration"].get<std::int64_t>());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A report that somebody else wrote, as a text: for `audit` and `import report`.
+// Reads a foreign report as text, for `audit` and `import report`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace wb::verbs {
 
-/// `doing`: what for, as a message says it. Errors: usage (a folder), not_found, limit, invalid (no
+/// `doing`: the purpose, for messages. Errors: usage (a folder), not_found, limit, invalid (no
 /// UTF-8), io.
 Result<std::string> read_report(const engine::Services& services, const fs::path& path,
                                 const char* doing);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `reproduce`: builds what an iteration on record measured and measures it again, here and now,
-// against the same incumbent. Reads the session, writes nothing to it.
+// `reproduce`: builds what a recorded iteration measured and measures it again on this machine,
+// against the same incumbent. Reads the session and writes nothing to it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,9 +42,9 @@ using session::SessionView;
 
 namespace {
 
-/// How far two GPUs of one model may differ in a speedup. On two H200s the same artifacts gave
-/// 1.070 and 1.071, and 6.512 and 6.549 (docs/contracts/measurement.md, "Reproducing"), beyond
-/// intervals and noise floors, which are of one device each.
+/// How far two GPUs of one model may differ in a speedup, beyond intervals and noise floors, which
+/// are of one device each. On two H200s the same artifacts gave 1.070 and 1.071, and 6.512 and
+/// 6.549 (docs/contracts/measurement.md, "Reproducing").
 constexpr double k_between_devices_frac = 0.02;
 
 Error nothing_to_repeat(const std::string& id, std::string cause) {
@@ -71,13 +71,13 @@ Result<const IterationView*> choose_iteration(const SessionView& view, const Jso
   return last;
 }
 
-/// The incumbent that the iteration was measured against, and the figure it closed with, on `plan`.
-Result<RecordedTry> read_record(const IterationView& iteration, const std::string& id,
-                                std::string_view plan) {
+/// The incumbent that the iteration was measured against, and its closing figure on `plan`.
+Result<RecordedIteration> read_record(const IterationView& iteration, const std::string& id,
+                                      std::string_view plan) {
   const std::string what = fmt::format("iteration {} of {}", iteration.number, id);
   if (!iteration.closed) return nothing_to_repeat(what, "it never closed");
   const Json& closed = iteration.closed->payload;
-  RecordedTry record;
+  RecordedIteration record;
   record.iteration = iteration.number;
   record.candidate = candidate_of(iteration);
   record.figure = comparison_of(closed);
@@ -98,10 +98,10 @@ Result<RecordedTry> read_record(const IterationView& iteration, const std::strin
   return record;
 }
 
-/// The figures do not differ by more than their intervals and noise floors allow, and what was a
-/// gain (or a loss) is one again. NaN says no.
+/// True when the figures differ by no more than their intervals and noise floors allow, and a gain
+/// (or loss) is one again. NaN gives false.
 bool agrees(const Comparison& then, const Comparison& now) {
-  if (!measure::is_told(then.interval) || !measure::is_told(now.interval)) return false;
+  if (!measure::is_shown(then.interval) || !measure::is_shown(now.interval)) return false;
   const ComparisonOutcome change = change_between(then, now).outcome;
   if (change == ComparisonOutcome::faster || change == ComparisonOutcome::slower) return false;
   if (then.interval.low > 1) return now.speedup > 1;
@@ -109,7 +109,7 @@ bool agrees(const Comparison& then, const Comparison& now) {
   return true;
 }
 
-/// Another device of the same model is in place of the recorded one.
+/// True when only the device changed, to another one of the same model.
 bool is_of_same_model(const std::vector<Change>& changes) {
   const auto names = [&changes](std::string_view what) {
     return std::any_of(changes.begin(), changes.end(),
@@ -119,13 +119,13 @@ bool is_of_same_model(const std::vector<Change>& changes) {
 }
 
 Json figure_json(const Comparison& figure) {
-  const bool known = measure::is_told(figure.interval) && std::isfinite(figure.speedup);
+  const bool known = measure::is_shown(figure.interval) && std::isfinite(figure.speedup);
   return {{"speedup", known ? Json(figure.speedup) : Json(nullptr)},
           {"interval", known ? to_json(figure.interval) : Json(nullptr)}};
 }
 
 std::string figure_text(const Comparison& figure) {
-  if (!measure::is_told(figure.interval)) return "no figure (" + figure.reason + ")";
+  if (!measure::is_shown(figure.interval)) return "no figure (" + figure.reason + ")";
   return fmt::format("{:.3f}x [{:.3f}, {:.3f}]", figure.speedup, figure.interval.low,
                      figure.interval.high);
 }
@@ -149,7 +149,7 @@ Json problem_rows(const Repeat& repeat, const IterationView& iteration, const Pr
       const bool ours = text_of(made.payload, "role") == "incumbent" &&
                         text_of(made.payload, "plan") == plan &&
                         text_of(made.payload, "problem") == problem;
-      if (ours) row["recorded"] = member_of(made.payload, "speedup");  // the later phase stands
+      if (ours) row["recorded"] = member_of(made.payload, "speedup");  // the later phase counts
     }
     row.update(figure_json(*score.comparison));
     rows.push_back(std::move(row));
@@ -157,8 +157,8 @@ Json problem_rows(const Repeat& repeat, const IterationView& iteration, const Pr
   return rows;
 }
 
-/// Puts the recorded session's rules into the context: the same suite, objective and effort. Its
-/// budget is not ours.
+/// Puts the recorded session's rules into the context: suite, objective and effort, without its
+/// budget.
 void adopt_settings(Context& context, SessionSettings settings, const Json& args) {
   context.settings = std::move(settings);
   context.settings.budget = {};
@@ -177,7 +177,7 @@ Result<Json> reproduce_body(Context& context, const Json& args) {
   WB_TRY_ASSIGN(SessionSettings settings, settings_from_json(view.opened.payload));
   adopt_settings(context, std::move(settings), args);
   const std::string_view plan = to_string(context.settings.objective.plan);
-  WB_TRY_ASSIGN(RecordedTry record, read_record(*iteration, id, plan));
+  WB_TRY_ASSIGN(RecordedIteration record, read_record(*iteration, id, plan));
   const ProblemNames names(context.settings.suite);
   WB_TRY_ASSIGN(const auto changes, changes_since(context, view));
   WB_TRY_ASSIGN(const Repeat repeat, repeat_all(context, session, view, record, names));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `resume`: goes on with a session, and with its playbook. The body drives a Lua host and stands in
+// `resume`: continues a session and its playbook. The body drives a Lua host and is in the module
 // playbook.
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"

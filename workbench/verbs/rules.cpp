@@ -36,13 +36,13 @@ namespace {
 
 constexpr std::size_t k_table_max_bytes = 4u << 20;
 
-/// Whether there is a compiler here for what the variant is written in.
+/// True when this machine has a compiler for the variant's language.
 bool can_build(const Context& context, const Manifest& manifest) {
   const Toolchain* toolchain = toolchain_of(context.services, manifest.backend);
   return toolchain != nullptr && toolchain->identity().ok();
 }
 
-/// What a device of that name is called when it is a GPU: "sm_90".
+/// The architecture of a GPU with that name: "sm_90".
 std::string gpu_architecture(const Context& context, const std::string& device) {
   if (context.hello && context.hello->device.name == device &&
       context.hello->device.backend == "cuda") {
@@ -56,7 +56,7 @@ bool is_gpu_name(const std::string& device) {
   return device::known_gpu(device).has_value() || device.find("NVIDIA") != std::string::npos;
 }
 
-/// Whether a device of another name than the rule's is of the kind that the variant is made for.
+/// True when a device with another name than the rule's is of a kind that the variant supports.
 bool is_of_its_kind(const Context& context, const Manifest& manifest, const std::string& device) {
   if (manifest.backend == Backend::python || device.empty()) return false;
   if (manifest.backend == Backend::cpu) return !is_gpu_name(device);
@@ -68,16 +68,16 @@ bool is_of_its_kind(const Context& context, const Manifest& manifest, const std:
                      });
 }
 
-/// What a session of `dispatch adopt` says of the problem.
+/// The result of a session of `dispatch adopt` on the problem.
 struct Adopted {
   std::optional<Proven> proven;
   std::string why_not;
-  bool is_stale = false;    ///< it passed here, as another compiler made it
+  bool is_stale = false;    ///< it passed here with another compiler's build
   bool is_refused = false;  ///< it was slower or failed there
-  bool is_exact = false;    ///< that session was opened for this very problem
+  bool is_exact = false;    ///< the session was opened for exactly this problem
 };
 
-/// By what they say, as a suite's problem has a name and one that is asked for has none.
+/// Compared without names, since a suite's problem has a name and a requested one has none.
 bool is_opened_for(const SessionView& view, const Problem& problem) {
   const auto settings = settings_from_json(view.opened.payload);
   const std::string text = problem::to_text(problem);
@@ -86,7 +86,7 @@ bool is_opened_for(const SessionView& view, const Problem& problem) {
                      [&](const auto& member) { return problem::to_text(member.problem) == text; });
 }
 
-/// Whether what the session built was made by the compiler that is here.
+/// True when the session's build is by the compiler on this machine.
 bool is_by_this_compiler(const Context& context, const SessionView& view) {
   if (!view.environment) return false;
   const Toolchain* toolchain = toolchain_of(
@@ -110,7 +110,7 @@ Adopted look_into(Context& context, const fs::path& folder, const DispatchRule& 
   if (!device.empty() && there != device) return {};
   const bool is_exact = is_opened_for(*view, problem);
   if (reason.starts_with(k_declined) || reason.starts_with(k_failed)) {
-    // Another compiler makes other code, which nobody tried.
+    // Another compiler makes other code, which was not tried.
     if (!is_exact || !is_by_this_compiler(context, *view)) return {};
     return {.proven = {}, .why_not = reason, .is_refused = true, .is_exact = true};
   }
@@ -121,7 +121,7 @@ Adopted look_into(Context& context, const fs::path& folder, const DispatchRule& 
             .why_not = proven.error().cause,
             .is_stale = proven.error().code == ErrorCode::environment};
   }
-  if (auto outside = outside_of(*proven, problem)) {
+  if (auto outside = outside_domain(*proven, problem)) {
     return {.proven = {}, .why_not = *std::move(outside)};
   }
   return {.proven = *std::move(proven), .why_not = {}, .is_exact = is_exact};
@@ -131,7 +131,7 @@ void add_reason(std::string& reasons, const std::string& where, const std::strin
   reasons += (reasons.empty() ? "" : "; ") + where + ": " + why;
 }
 
-/// Sessions of `dispatch adopt` for this rule, the newest first. Errors: io.
+/// Sessions of `dispatch adopt` for this rule, newest first. Errors: io.
 Result<std::vector<fs::path>> adopted_for(const Services& services, const DispatchRule& rule) {
   std::vector<fs::path> folders;
   const fs::path root = adopted_folder(services);
@@ -208,7 +208,7 @@ RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& tabl
                proven->subject.artifact.id != rule.artifact_id) {
       reason = "its session's last pass is another artifact than the rule's";
     } else {
-      reason = outside_of(*proven, problem);
+      reason = outside_domain(*proven, problem);
     }
     if (!reason) return {.proven = *std::move(proven), .why_not = {}};
     add_reason(proof.why_not, session::session_name(folders[i]), *reason);
@@ -227,7 +227,7 @@ RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& tabl
     add_reason(proof.why_not, session::listed_name(folder), adopted.why_not);
     proof.is_offered |= adopted.is_stale && may_build;
     proof.was_refused = adopted.is_refused;
-    // Of this very problem the newest trial decides, whatever others say of larger ones.
+    // The newest trial of exactly this problem decides, whatever trials of larger ones say.
     if (adopted.is_refused) break;
   }
   if (covering && !proof.was_refused) return {.proven = std::move(covering), .why_not = {}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rules of kernels/dispatch.json held against this machine. A rule serves by
-// a recorded pass of its artifact: in its own session, in sessions that the caller names, or in one
-// that `dispatch adopt` made here. Who calls: `best`, `dispatch adopt`.
+// The rules of kernels/dispatch.json applied to this machine. A rule serves if its artifact has a
+// recorded pass: in the rule's own session, in sessions that the caller names, or in one that
+// `dispatch adopt` made here. Used by `best` and `dispatch adopt`.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace wb::verbs {
 
 struct Rules {
   std::vector<catalogue::DispatchRule> rules;  ///< the last one is the fallback
-  fs::path table;                              ///< the file
+  fs::path table;                              ///< the table's file
 };
 
 /// The first kernels/dispatch.json of the search path. Errors: not_found; those of the file.
@@ -29,33 +29,34 @@ Result<std::optional<std::string>> obstacle(const engine::Context& context,
                                             const catalogue::DispatchRule& rule,
                                             const problem::Problem& problem);
 
-/// Where a rule's proof was looked for, and what was found.
+/// The result of looking for a rule's proof.
 struct RuleProof {
   std::optional<Proven> proven;
-  std::string why_not;       ///< where nothing is proven
-  bool is_offered = false;   ///< what the rule names may do here what it did there: adopt it
-  bool was_refused = false;  ///< that was tried here for this problem, and came to nothing
+  std::string why_not;       ///< the reason when nothing is proven
+  bool is_offered = false;   ///< `dispatch adopt` may prove the rule's variant on this machine
+  bool was_refused = false;  ///< that was tried for this problem and failed
 };
 
-/// A recorded pass of the rule's variant that covers the problem, on a device of that name. `more`:
-/// sessions beside the rule's own. A rule for another device serves by what was adopted only.
+/// Looks for a recorded pass of the rule's variant that covers the problem, on a device of that
+/// name. `more`: sessions beside the rule's own. A rule for another device serves only through
+/// adopted sessions.
 RuleProof prove(engine::Context& context, const catalogue::DispatchRule& rule,
                 const fs::path& table, const Json& more, const problem::Problem& problem,
                 const std::string& device);
 
-/// Where `dispatch adopt` keeps sessions: below the user's data folder. Empty: nowhere.
+/// Where `dispatch adopt` keeps sessions, below the user's data folder. Empty: nowhere.
 fs::path adopted_folder(const engine::Services& services);
-/// What a session of `dispatch adopt` for this rule is called, before its number.
+/// The name of the adopting session for this rule, without its number.
 std::string adopted_name(const catalogue::DispatchRule& rule);
 
-/// Why `dispatch adopt` closed its sessions: the first word of their reason.
+/// First words of the closing reasons of `dispatch adopt`'s sessions.
 inline constexpr std::string_view k_adopted = "adopted", k_declined = "declined",
                                   k_failed = "failed";
 
 /// The rule's own session, whose path is relative to the table's folder.
 fs::path session_of(const catalogue::DispatchRule& rule, const fs::path& table);
 
-/// What a rule's `dtypes`, `device` and `when` say, for people.
+/// A rule's `dtypes`, `device` and `when` as text for people.
 std::string conditions_of(const catalogue::DispatchRule& rule);
 
 }  // namespace wb::verbs

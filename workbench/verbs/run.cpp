@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `run`: a session with a playbook in it. The body drives a Lua host and stands in playbook.
+// `run`: a session that runs a playbook. The body drives a Lua host and is in the module playbook.
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/text.hpp"
@@ -9,7 +9,7 @@ namespace wb::verbs {
 
 namespace {
 
-/// A playbook may have something to say at the very end.
+/// A playbook may return a final message.
 std::string run_text(const Json& answer) {
   const Json given = answer.value("result", Json());
   const bool speaks = given.is_object() && given.contains("last_words");

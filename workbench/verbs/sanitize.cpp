@@ -55,8 +55,8 @@ Result<Json> sanitize_body(Context& context, const Json& args) {
   bool pass = !problems.empty();
   for (const std::string& tool : tools) {
     for (const Problem& problem : problems) {
-      WB_TRY_ASSIGN(const auto result, look_at(context, subject, problem, tool));
-      Json row = look_row(problem, result);
+      WB_TRY_ASSIGN(const auto result, inspect_call(context, subject, problem, tool));
+      Json row = profile_row(problem, result);
       row["tool"] = tool;
       row["errors"] = row["warnings"] = nullptr;
       row["messages"] = Json::array();

@@ -25,7 +25,7 @@ Json wall_s(const SessionView& view) {
   return std::chrono::duration<double>(*last - *first).count();
 }
 
-/// One session of a series, as the ones after it keep it.
+/// The figures of one session that later ones of the series keep.
 Json series_figures(const SessionView& view) {
   std::int64_t tries = 0, wins = 0;
   std::string start = text_of(view.opened.payload, "start_variant");
@@ -52,7 +52,7 @@ Json series_figures(const SessionView& view) {
           {"cost", to_json(view.ledger)}};
 }
 
-/// Copies what is there and not null.
+/// Copies a value that is present and not null.
 void take_over(Json& args, std::string_view key, const Json& value) {
   if (!args.contains(key) && !value.is_null()) args[std::string(key)] = value;
 }
@@ -70,7 +70,7 @@ std::string task_hash(const Json& opened) {
 Result<Predecessor> read_predecessor(const Services& services, const std::string& id) {
   WB_TRY_ASSIGN(const session::Session session, open_recorded(services, id));
   WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
-  WB_TRY(settings_from_json(view.opened.payload));  // what follows relies on its members
+  WB_TRY(settings_from_json(view.opened.payload));  // later code relies on its members
   const auto refuse = [&](std::string cause, std::string next) {
     return Error{ErrorCode::invalid, "go on from the session", session.folder().string(),
                  std::move(cause), std::move(next)};

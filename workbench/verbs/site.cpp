@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `site`: pages of all sessions of a folder, and an index over them.
+// `site`: pages of all sessions of a folder, and an index of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,12 +22,12 @@ using session::Session;
 
 namespace {
 
-/// Where the page of a session goes: beside the index.
+/// The path of a session's page, beside the index.
 fs::path page_file(const fs::path& index, const std::string& name) {
   return index.parent_path() / session::file_name(name, ".html");
 }
 
-/// Writes the page of one session; what keeps it from having one stands in the entry.
+/// Writes the page of one session; the entry has the reason if there is none.
 Result<SiteEntry> write_page(const Services& services, const fs::path& folder,
                              const fs::path& index) {
   SiteEntry entry;
@@ -54,7 +54,7 @@ Result<Json> site_body(const Services& services, const Json& args) {
   WB_TRY_ASSIGN(const auto folders, session::find_sessions(root));
   UnfinishedFolder made(out);
   WB_TRY(files.make_directories(out));
-  // A session called "index" keeps its page; the index goes beside it.
+  // A session called "index" keeps its page name; the index gets another one.
   const bool is_taken = std::any_of(folders.begin(), folders.end(), [](const auto& folder) {
     return session::listed_name(folder) == "index";
   });

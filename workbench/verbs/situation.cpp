@@ -15,15 +15,15 @@ namespace wb::verbs {
 
 using advise::Situation;
 using engine::Context;
-using engine::each_closed_try;
-using engine::holder_of;
+using engine::for_each_closed_iteration;
+using engine::incumbent_iteration;
+using engine::is_about_variant;
 using engine::member_of;
 using engine::number_of;
 using engine::Services;
 using engine::SessionSettings;
 using engine::settings_from_json;
 using engine::stored_variant;
-using engine::tells_of_its_variant;
 using engine::text_of;
 using session::Session;
 using session::SessionView;
@@ -41,7 +41,7 @@ advise::RoadmapProblem held_problem(const report::Page& page,
   for (const session::Fact& finding : facts.holder->findings) {
     const Json& figures = member_of(finding.payload, "figures");
     const std::string regime = text_of(figures, "regime");
-    // Said once a problem, under whichever plan was the fastest.
+    // Recorded once per problem, under the fastest plan.
     const bool is_ours = text_of(finding.payload, "analysis") == "regime" && regime != "unknown" &&
                          facts.title(text_of(finding.payload, "problem")) == title;
     if (!is_ours) continue;
@@ -62,8 +62,8 @@ void add_past(const Session& session, const SessionView& view, Situation& situat
   TechniqueHistory techniques(session, view);
   double seconds = 0;
   std::int64_t tries = 0;
-  each_closed_try(view, [&](const session::IterationView& iteration, const Json& closed) {
-    if (!tells_of_its_variant(closed)) return;
+  for_each_closed_iteration(view, [&](const session::IterationView& iteration, const Json& closed) {
+    if (!is_about_variant(closed)) return;
     if (const auto took_s = report::seconds_between(iteration.opened.t, iteration.closed->t)) {
       seconds += *took_s;
       ++tries;
@@ -92,7 +92,7 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
   WB_TRY_ASSIGN(const SessionView* view, session.current(session::FoldDepth::full));
   WB_TRY_ASSIGN(Situation situation, situation_of(session, *view));
   situation.target_ratio = target_ratio;
-  // A roadmap without named causes is one all the same.
+  // A roadmap may lack causes.
   if (const auto decided = decide_causes(services, *view, situation)) {
     situation.causes = advise::remedied_by(decided->diagnoses);
   }
@@ -102,7 +102,7 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
 }
 
 Result<Situation> situation_of(const Session& session, const SessionView& view) {
-  if (holder_of(view) == nullptr || view.incumbent.empty()) {
+  if (incumbent_iteration(view) == nullptr || view.incumbent.empty()) {
     return Error{ErrorCode::invalid, "advise on", session.folder().string(),
                  "its baseline was not measured", "`sdpa-wb resume` goes on with it"};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A session's log as the situation that a roadmap is made for.
+// Reads a session's log as the situation that a roadmap is made for.
 #pragma once
 
 #include "advise/roadmap.hpp"
@@ -7,8 +7,8 @@
 
 namespace wb::verbs {
 
-/// From the log and the stored sources alone. Held-out problems are no part of it: nobody may tune
-/// on those. Errors: those of reading the session; invalid before the baseline closed.
+/// Uses only the log and the stored sources, without held-out problems, so that nobody tunes on
+/// them. Errors: those of reading the session; invalid before the baseline closed.
 Result<advise::Situation> situation_of(const session::Session& session,
                                        const session::SessionView& view);
 
@@ -17,8 +17,8 @@ Result<advise::Situation> situation_of(const session::Session& session,
 Result<Json> roadmap_json(const engine::Services& services, const session::Session& session,
                           double target_ratio);
 
-/// Appends roadmap_made to the held session, where it has a baseline. A catalogue that is not there
-/// or broken costs no session its end: a note then says why there is none.
+/// Appends roadmap_made to the held session if it has a baseline. With a missing or broken
+/// catalogue it appends a note with the reason instead, so that the session can still close.
 Result<void> record_roadmap(engine::Context& context);
 
 }  // namespace wb::verbs

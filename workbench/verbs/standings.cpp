@@ -14,7 +14,7 @@ namespace wb::verbs {
 
 using engine::Circumstances;
 using engine::circumstances_of;
-using engine::holder_of;
+using engine::incumbent_iteration;
 using engine::Services;
 using engine::SessionSettings;
 using engine::settings_from_json;
@@ -27,7 +27,7 @@ using measure::ComparisonOutcome;
 namespace {
 
 void read_standings(RecordedSide& side) {
-  const session::IterationView* holder = holder_of(side.view);
+  const session::IterationView* holder = incumbent_iteration(side.view);
   if (holder == nullptr) return;
   for (const session::Fact& fact : holder->comparisons) {
     const Json& made = fact.payload;
@@ -53,7 +53,7 @@ std::string_view word_of(const Comparison& change) {
 }
 
 Json ratio_json(const Standing& standing) {
-  const bool known = measure::is_told(standing.ratio.interval);
+  const bool known = measure::is_shown(standing.ratio.interval);
   return {{"speedup", known ? Json(standing.ratio.speedup) : Json(nullptr)},
           {"interval", known ? to_json(standing.ratio.interval) : Json(nullptr)},
           {"event", fmt::format("e{}", standing.seq)}};
@@ -61,7 +61,7 @@ Json ratio_json(const Standing& standing) {
 
 Json row_json(const std::string& name, const Standing& before, const Standing& after) {
   const Comparison change = change_between(before.ratio, after.ratio);
-  const bool known = measure::is_told(change.interval);
+  const bool known = measure::is_shown(change.interval);
   return {{"problem", name},
           {"outcome", word_of(change)},
           {"change", known ? Json(change.speedup) : Json(nullptr)},
@@ -85,8 +85,8 @@ Result<RecordedSide> read_side(const Services& services, const std::string& id,
   return side;
 }
 
-std::string unlike_reason(const RecordedSide& before, const RecordedSide& after,
-                          const std::string& rival) {
+std::string incomparable_reason(const RecordedSide& before, const RecordedSide& after,
+                                const std::string& rival) {
   const auto differ = [](const std::string& a, const std::string& b) {
     return !a.empty() && !b.empty() && a != b;
   };
@@ -132,7 +132,7 @@ Json compare_sides(const RecordedSide& before, const RecordedSide& after,
     }
     change.outcome =
         measure::classify(change.interval, change.noise_floor_frac, change.noise_floor_frac);
-    const bool known = measure::is_told(change.interval);
+    const bool known = measure::is_shown(change.interval);
     total = {{"problem", ""},
              {"outcome", word_of(change)},
              {"change", known ? Json(change.speedup) : Json(nullptr)},

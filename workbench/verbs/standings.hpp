@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the incumbents of two sessions stand beside the rivals that both measured, for `diff`.
+// Compares the incumbents of two sessions through the rivals that both measured, for `diff`.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace wb::verbs {
 
-/// The incumbent of one session against one rival, on one problem ("": over the suite).
+/// The incumbent of one session against one rival, on one problem ("": the suite).
 struct Standing {
   measure::Comparison ratio;
   std::int64_t seq = 0;
@@ -30,16 +30,16 @@ struct RecordedSide {
   std::map<std::string, std::map<std::string, Standing>> rivals;  ///< name -> problem -> standing
 };
 
-/// What the iteration that made the incumbent measured against rivals, on `plan`; empty: on that of
-/// the session's objective. Errors: those of open_recorded() and of the log.
+/// Reads the comparisons with rivals of the iteration that made the incumbent, on `plan`; empty:
+/// the plan of the session's objective. Errors: those of open_recorded() and of the log.
 Result<RecordedSide> read_side(const engine::Services& services, const std::string& id,
                                const std::string& plan);
 
-/// Why this rival is no common yardstick, or nothing.
-std::string unlike_reason(const RecordedSide& before, const RecordedSide& after,
-                          const std::string& rival);
+/// Why this rival cannot relate the two sessions, or nothing.
+std::string incomparable_reason(const RecordedSide& before, const RecordedSide& after,
+                                const std::string& rival);
 
-/// The shared problems' rows; then the whole suite, where it is the same suite on both sides.
+/// Rows for the shared problems, then for the whole suite if both sessions have the same one.
 Json compare_sides(const RecordedSide& before, const RecordedSide& after, const std::string& rival);
 
 }  // namespace wb::verbs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `status`: where a session stands, on one screen.
+// `status`: the state of a session on one screen.
 #include "engine/budget.hpp"
 #include "engine/call.hpp"
 #include "engine/recorded.hpp"

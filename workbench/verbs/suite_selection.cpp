@@ -47,7 +47,7 @@ Result<std::vector<SuiteProblem>> problems_named(const Suite& suite,
       return !entry.held_out && has_name(entry, pattern);
     };
     if (std::any_of(all.begin(), all.end(), is_meant)) continue;
-    std::vector<std::string> known;  // the names of held-out problems are nobody's business
+    std::vector<std::string> known;  // names of held-out problems stay hidden
     for (const SuiteProblem& entry : all) {
       if (!entry.held_out) known.push_back(entry.problem.name);
     }
@@ -56,7 +56,7 @@ Result<std::vector<SuiteProblem>> problems_named(const Suite& suite,
   }
   std::vector<SuiteProblem> named;
   for (const SuiteProblem& entry : all) {
-    // What is held out stays so: no choice of names may drop what a confirmation has to pass.
+    // Held-out problems always stay: no selection may drop what a confirmation must pass.
     const bool is_meant = entry.held_out || std::any_of(patterns.begin(), patterns.end(),
                                                         [&](const std::string& pattern) {
                                                           return has_name(entry, pattern);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `suites`: the problem suites that can be found.
+// `suites`: lists the available problem suites.
 #include "engine/call.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/suite_selection.hpp"

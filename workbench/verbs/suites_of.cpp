@@ -50,7 +50,7 @@ Result<Suite> suite_from_arguments(Context& context, const Json& args) {
         ErrorCode::usage, "find", "the problems", "neither a suite nor a problem was named",
         "give --suite NAME (see `sdpa-wb suites`) or --problem 'B=1 Hq=8 Sq=512 D=64 f32'"};
   }
-  // Two suites may share a problem: it counts once.
+  // A problem in two suites counts once.
   std::vector<SuiteProblem> unique;
   for (SuiteProblem& member : suite.problems) {
     const bool known = std::any_of(unique.begin(), unique.end(), [&](const SuiteProblem& other) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of all verbs, and what skins make of it. Each function takes another table for tests.
+// The table of all verbs and its derived forms. Each function takes another table for tests.
 #pragma once
 
 #include <span>
@@ -20,16 +20,16 @@ Table verb_table();
 /// nullptr when there is none.
 const Verb* find_verb(std::string_view name, Table table = verb_table());
 
-/// As an engine takes it.
+/// In the form that an engine takes.
 engine::VerbTable runnable(Table table = verb_table());
 
 /// The table as JSON, for bindings, docs and tools.
 Json verb_table_json(Table table = verb_table());
 
-/// An answer for standard output, ending with a newline. For `run` and `open` the last line is the
-/// path of the session folder.
+/// An answer as text for standard output, ending with a newline. For `run` and `open` the last line
+/// is the path of the session folder.
 std::string text_of_answer(const Verb& verb, const Json& answer);
-/// Of a verb that ran: failed verdicts and invalid or stopped iterations are not 0.
+/// Exit code of a verb that ran: failed verdicts and invalid or stopped iterations are not 0.
 ExitCode exit_code_of(const Verb& verb, const Json& answer);
 
 }  // namespace wb::verbs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which variants of a session use which techniques, read from the sources that it stored.
+// Which variants of a session use which techniques, read from the stored sources.
 #pragma once
 
 #include <map>
@@ -14,12 +14,12 @@ namespace wb::verbs {
 /// Reads each stored variant once.
 class TechniqueHistory {
  public:
-  /// What it is given must outlive it.
+  /// All references must outlive this.
   TechniqueHistory(const session::Session& session, const session::SessionView& view)
       : m_session(session), m_view(view) {}
-  /// Of a stored variant, in its configuration; empty when it is not there.
+  /// Techniques of a stored variant in its configuration; empty when it is not stored.
   const std::vector<std::string>& of(const std::string& subject);
-  /// Those of the iteration's variant that its parent lacked.
+  /// Techniques of the iteration's variant that its parent lacked.
   std::vector<std::string> added_by(const session::IterationView& iteration);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parts of answers for people: cells, tables, intervals. Each verb says in its own file how they
-// make up its text; programs use --json instead.
+// Parts of answers as text for people: cells, tables, intervals. Each verb's file composes its text
+// from them; programs use --json.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace wb::verbs {
 
-/// A value as JSON, on one line unless indented. What a verb hands over may hold any bytes (a
-/// source file, a compiler's words): those that are not UTF-8 become U+FFFD.
+/// A value as JSON, on one line unless indented. Bytes that are not UTF-8 (from a source file or a
+/// compiler's output) become U+FFFD.
 std::string json_text(const Json& value, int indent = -1);
 
-/// A dash for null, four digits of a number.
+/// A dash for null; numbers with four digits.
 std::string cell(const Json& value);
-/// A plain table of these members of each item, columns as wide as their widest cell.
+/// A plain table of these members of each item; columns are as wide as their widest cell.
 std::string rows_of(const Json& list, const std::vector<std::string>& keys);
-/// " [low, high]"; empty where there is none.
+/// " [low, high]"; empty without an interval.
 std::string interval_text(const Json& interval);
-/// A line for each of the answer's `notes`.
+/// One line for each of the answer's `notes`.
 std::string notes_of(const Json& answer);
-/// Of `iterate` and what searches.
+/// For `iterate` and searching verbs.
 std::string iteration_text(const Json& answer);
-/// Of what searches: with the best of what it evaluated.
+/// For searching verbs: with the best of the evaluated configurations.
 std::string search_text(const Json& answer);
 
 }  // namespace wb::verbs

@@ -20,7 +20,7 @@ const Verb& verb_trace_analyze() {
                           {"text", "string: the findings"}},
                .in_playbook = false},
       .body = [](const Call& call) {
-        return trace_here_or_there(call.services, "trace_analyze", call.args);
+        return run_trace_verb(call.services, "trace_analyze", call.args);
       }};
   return verb;
 }

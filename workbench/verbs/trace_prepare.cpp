@@ -29,7 +29,7 @@ const Verb& verb_trace_prepare() {
                .is_long = true,
                .in_playbook = false},
       .body = [](const Call& call) {
-        return trace_here_or_there(call.services, "trace_prepare", call.args);
+        return run_trace_verb(call.services, "trace_prepare", call.args);
       }};
   return verb;
 }

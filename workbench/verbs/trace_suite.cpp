@@ -27,7 +27,7 @@ const Verb& verb_trace_suite() {
                .is_long = true,
                .in_playbook = false},
       .body = [](const Call& call) {
-        return trace_here_or_there(call.services, "trace_suite", call.args);
+        return run_trace_verb(call.services, "trace_suite", call.args);
       }};
   return verb;
 }

@@ -129,7 +129,7 @@ Result<Json> run_here(const Services& services, std::string_view verb, const Jso
   const bool whole = verb == "trace_report";
   Result<trace::PrepareResult> prepared = trace::PrepareResult{};
   if (whole) prepared = trace::prepare(files, request);
-  // Analyzed even so: the page then says that the preparation failed.
+  // Analyzed nevertheless: the page then says that the preparation failed.
   auto analyzed = trace::analyze(files, request.output_dir);
   WB_TRY(prepared);
   WB_TRY(analyzed);
@@ -138,7 +138,7 @@ Result<Json> run_here(const Services& services, std::string_view verb, const Jso
   return result;
 }
 
-/// The command line of this very call, for a machine that has the workbench installed.
+/// This call's command line, for a machine with the workbench installed.
 std::vector<std::string> words_of(std::string_view verb, const Json& args) {
   std::vector<std::string> words{"sdpa-wb", "--json", "trace",
                                  std::string(verb.substr(verb.find('_') + 1))};
@@ -183,7 +183,7 @@ Result<Json> run_there(std::string_view verb, const Json& args) {
   return result;
 }
 
-/// For the shell of the node: between quotes, in which only a quote means something.
+/// For the node's shell: in single quotes, where only a quote is special.
 std::string shell_quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -219,8 +219,7 @@ Result<std::vector<std::string>> remote_command(const std::string& node,
   return std::vector<std::string>{"ssh", node, "--", line};
 }
 
-Result<Json> trace_here_or_there(const Services& services, std::string_view verb,
-                                 const Json& args) {
+Result<Json> run_trace_verb(const Services& services, std::string_view verb, const Json& args) {
   const bool elsewhere = args.contains("node") || args.contains("container");
   return elsewhere ? run_there(verb, args) : run_here(services, verb, args);
 }

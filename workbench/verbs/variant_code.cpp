@@ -18,7 +18,7 @@ using engine::Subject;
 using variant::Backend;
 using variant::Variant;
 
-Result<std::string> look_for_device(Context& context, const Variant& variant, const Json& args) {
+Result<std::string> detect_cuda_device(Context& context, const Variant& variant, const Json& args) {
   const std::string wanted = args.value("target", "");
   const auto& words = variant.manifest.architectures;
   const bool has_choice = words.size() != 1 || !words.front().ends_with('a');
@@ -40,7 +40,7 @@ bool asks_for_code(const Json& args) {
 
 namespace {
 
-/// The form that is asked for: "source", "ptx" or "sass". Errors: usage (more than one).
+/// The requested form: "source", "ptx" or "sass". Errors: usage (more than one).
 Result<std::string> form_of(const Json& args) {
   std::string form;
   for (const char* name : {"source", "ptx", "sass"}) {
@@ -92,7 +92,7 @@ Result<Json> show_code(Context& context, const session::Session* session, const 
     error.attempted = "show the " + form + " of";
     return error;
   };
-  WB_TRY_ASSIGN(const std::string why_target, look_for_device(context, variant, args));
+  WB_TRY_ASSIGN(const std::string why_target, detect_cuda_device(context, variant, args));
   const std::string wanted = args.value("target", "");
   const variant::Toolchain* toolchain = toolchain_of(context.services, variant.manifest.backend);
   const auto options = build_options_for(context, variant.manifest, wanted);

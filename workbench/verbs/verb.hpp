@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One verb whole. verbs/NAME.cpp defines `const Verb& verb_NAME()`, and a line of verb_list.inc
-// puts it into the table (table.hpp): command line, Lua, Python, tools and pages follow from that.
+// A complete verb. verbs/NAME.cpp defines `const Verb& verb_NAME()`, and a line of verb_list.inc
+// puts it into the table (table.hpp), from which command line, Lua, Python, tools and pages are
+// made.
 #pragma once
 
 #include <string>
@@ -16,15 +17,15 @@ class FakeEngine;
 
 struct Verb {
   engine::VerbSpec spec;
-  /// Empty where the module playbook has it (register_playbook_verbs).
+  /// Empty when the module playbook registers it (register_playbook_verbs).
   engine::Body body = nullptr;
-  /// An answer without a field `text` for people, ending with a newline; nullptr: it is shown as
+  /// Renders an answer without a field `text` for people, ending with a newline; nullptr: shown as
   /// JSON.
   std::string (*text)(const Json& answer) = nullptr;
-  /// What an answer means to a script; nullptr: the verb ran, and that is all.
+  /// The exit code of an answer; nullptr: always 0.
   ExitCode (*exit_code)(const Json& answer) = nullptr;
-  /// What the dry run of a playbook is answered (fake_engine.hpp). nullptr: a verb that needs no
-  /// session answers as always, another one with nothing but a text.
+  /// The sample answer in a playbook's dry run (fake_engine.hpp). nullptr: a verb without a session
+  /// runs normally; any other answers with an empty text.
   Result<Json> (*sample)(FakeEngine& fake, const Json& args) = nullptr;
 };
 

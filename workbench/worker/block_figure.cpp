@@ -14,10 +14,10 @@ constexpr double k_steady_share = 0.003;
 constexpr double k_lying_median_frac = 0.85;
 constexpr double k_ping_factor = 2;
 constexpr double k_ping_allowance_us = 20;
-/// Between the messages and the first and last event of a block: up to so much was seen.
+/// The most seen between the messages and the first and last event of a block.
 constexpr double k_gpu_ends_us = 200;
 constexpr double k_tiny_us = 1e-6;
-/// Which samples are kept is known beforehand: those alone must not be the fast ones.
+/// The kept samples are known in advance, so a subject must not gain by making only those fast.
 constexpr double k_thinned_least_frac = 0.99;
 
 std::vector<double> copy_of(std::span<const double> values) {
@@ -43,7 +43,7 @@ double own_us_of(const BlockTime& time, Clock clock) {
 }
 
 double block_bound_us(const BlockFacts& block, const Pings& pings, Clock clock) {
-  // A lone call of a GPU is shorter than what comes before and after it.
+  // A single call on a GPU is shorter than the overhead around it.
   if (clock == Clock::device && block.own_us < k_witness_block_us) return 0;
   const double ends_us = clock == Clock::device ? k_gpu_ends_us : 0;
   const double work_us = block.own_us - pings.most_us - ends_us;
@@ -78,7 +78,7 @@ std::vector<double> samples_of_blocks(std::span<const BlockFacts> blocks, const 
   samples_us = thinned(samples_us, max_samples);
   if (samples_us.empty()) return samples_us;
   const double wanted_us = measure::median(figures_us), told_us = measure::median(samples_us);
-  // Where nothing was amiss the samples of all blocks together say it best.
+  // Without corrections the samples of all blocks together describe the turn best.
   if (!is_corrected && told_us >= k_thinned_least_frac * wanted_us) return samples_us;
   for (double& us : samples_us) us *= wanted_us / told_us;
   return samples_us;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The figure of a timed block, by the supervisor's clock: what a subject says of its samples serves
-// for their spread, and never makes it faster than that clock allows. Pure functions;
+// The figure of a timed block, by the supervisor's clock. A subject's own samples only describe
+// their spread; they never make it faster than that clock allows. Pure functions;
 // docs/contracts/measurement.md has the rules.
 #pragma once
 
@@ -12,51 +12,52 @@
 
 namespace wb::worker {
 
-/// Messages with nothing between question and answer, as the supervisor's clock saw them.
+/// Round-trip times of empty messages, by the supervisor's clock.
 struct Pings {
   double least_us = 0, median_us = 0, most_us = 0;
 };
-/// How many are taken for a turn.
+/// Pings per turn.
 inline constexpr int k_pings = 20;
 
-/// None above `most_us`, whatever the subject made of it: who answers slowly on purpose gains no
-/// more than that. `times_us` may be empty.
+/// Caps each time at `most_us`, so that a subject which answers slowly on purpose gains no more
+/// than that. `times_us` may be empty.
 Pings pings_of(std::vector<double> times_us, double most_us);
-/// What a subject's messages may take, by those of an empty subject on the same machine: twice its
-/// slowest, and 20 us. Infinite where that is unknown (0).
+/// The most that a subject's message may take: twice the slowest ping of an empty subject on this
+/// machine, plus 20 us. Infinite when that ping is unknown (0).
 double most_ping_us(double empty_ping_us);
 
-/// What a block's own clocks say.
+/// The clock readings of one block.
 struct BlockFacts {
-  std::span<const double> samples_us;  ///< per call, the subject's; all positive
-  std::int64_t calls = 1;              ///< of the whole block
-  double own_us = 0;                   ///< the supervisor's, messages and all
+  std::span<const double> samples_us;  ///< per call, by the subject's clock; all positive
+  std::int64_t calls = 1;              ///< in the whole block
+  double own_us = 0;                   ///< by the supervisor's clock, messages included
 };
 
-/// BlockFacts::own_us. On a GPU from "started" on, as the subject queues calls before, and without
-/// what the judge's copy came late: that is for the witness. It was a late message in one block of
-/// eight (H200), and lengthened the figures of 13 us by up to a tenth.
+/// BlockFacts::own_us. On a GPU it starts at "started", since the subject queues calls before, and
+/// excludes the delay of the judge's copy, which is the witness's matter: that delay was a late
+/// message in one block of eight (H200) and lengthened figures of 13 us by up to a tenth.
 double own_us_of(const BlockTime& time, Clock clock);
 
-/// Below this a call of that block did not take: its time less the slowest ping and, on a GPU, what
-/// a block's start and end may take. At least 0; that for a block of a GPU that no witness sees, as
-/// it is shorter than k_witness_block_us.
+/// A lower bound for the time of a call in this block: its time less the slowest ping and, on a
+/// GPU, less the cost of a block's start and end. At least 0; 0 for a GPU block shorter than
+/// k_witness_block_us, which no witness checks.
 double block_bound_us(const BlockFacts& block, const Pings& pings, Clock clock);
 
-/// Microseconds of a call. On a CPU, where the pings differ by less than 0.3 % of the block: the
-/// supervisor's time less the median ping. Else the median of the samples, or their mean where the
-/// median lies below 0.85 of that; never below the bound.
+/// Microseconds per call. On a CPU whose pings differ by less than 0.3 % of the block: the
+/// supervisor's time less the median ping. Else the median of the samples, or their mean if the
+/// median is below 0.85 of it. Never below the bound.
 double block_figure_us(const BlockFacts& block, const Pings& pings, Clock clock);
 
-/// The samples of a turn, at most `max_samples` of them, so that their median is the median of the
-/// blocks' figures wherever a block's own samples told another, or a smaller one, than its figure.
+/// The samples of a turn, at most `max_samples`. Where a block's own samples have another or a
+/// smaller median than its figure, they are adjusted so that the turn's median is the median of the
+/// blocks' figures.
 std::vector<double> samples_of_blocks(std::span<const BlockFacts> blocks, const Pings& pings,
                                       Clock clock, std::int64_t max_samples);
 
-/// A call with cold caches does all that one with warm ones does: below 0.97 of that it was not
-/// cold, or its time is none.
+/// A call with cold caches does all the work of one with warm caches. Below this share of the warm
+/// time its caches were not cold, or its time is wrong.
 inline constexpr double k_cold_least_frac = 0.97;
-/// hot_us: the least hot figure of the same code on the same problem; 0: there is none.
+/// hot_us: the lowest hot figure of the same code on the same problem; 0: none.
 bool is_below_hot(double cold_us, double hot_us);
 
 }  // namespace wb::worker

@@ -27,9 +27,9 @@ namespace {
 
 constexpr std::size_t k_alignment_bytes = 256;
 constexpr std::size_t k_scatter_pages = 16;
-/// What lies between the bytes and the guard pages: no value of a tensor, nor zero.
+/// Fills the space between the bytes and the guard pages: neither zero nor a tensor's value.
 constexpr std::byte k_margin{0xa5};
-/// What lies between the rows of an input that is a view: NaN in every dtype.
+/// Fills the gaps between the rows of an input view: NaN in every dtype.
 constexpr std::byte k_gap{0xff};
 
 std::size_t page_bytes() {
@@ -87,9 +87,9 @@ Placing draw_placing() {
   return draw_secret<std::uint32_t>() % 2 == 0 ? Placing::scattered : Placing::flush_end;
 }
 
-Place draw_place(std::size_t size_bytes, Placing placing) {
+TensorPlace draw_tensor_place(std::size_t size_bytes, Placing placing) {
   const std::size_t slack = placing == Placing::scattered ? k_scatter_pages * page_bytes() : 0;
-  Place place;
+  TensorPlace place;
   place.room_bytes = round_up(size_bytes + slack, page_bytes());
   const std::size_t steps = (place.room_bytes - size_bytes) / k_alignment_bytes;
   place.offset = placing == Placing::flush_end
@@ -105,7 +105,7 @@ void fill_margins(std::span<std::byte> room, std::size_t offset, std::size_t siz
 }
 
 bool margins_intact(std::span<const std::byte> room, std::size_t offset, std::size_t size_bytes) {
-  // The first byte is right, and each equals the one before it: many at a time, in one pass.
+  // Checks the first byte, and that each equals the one before it, many at a time in one pass.
   const auto is_margin = [](std::span<const std::byte> bytes) {
     return bytes.empty() || (bytes[0] == k_margin &&
                              std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
@@ -126,7 +126,7 @@ std::span<std::byte> GuardedMemory::room() const {
 
 GuardedMemory::GuardedMemory(std::size_t size_bytes, Placing placing, std::size_t shift_bytes) {
   if (size_bytes == 0) return;
-  const Place place = draw_place(size_bytes + shift_bytes, placing);
+  const TensorPlace place = draw_tensor_place(size_bytes + shift_bytes, placing);
   m_reserved = reserve(place.room_bytes);
   if (::mprotect(room().data(), place.room_bytes, PROT_READ | PROT_WRITE) != 0) {
     ::munmap(m_reserved.data(), m_reserved.size());
@@ -147,7 +147,7 @@ Result<GuardedMemory> GuardedMemory::of_file(int fd, std::size_t offset, std::si
   }
   GuardedMemory memory;
   memory.m_reserved = reserve(room_bytes);
-  // All of it is about to be written: its pages come at once, not one fault after another.
+  // All of it will be written, so its pages are mapped at once instead of by single faults.
   if (::mmap(memory.room().data(), room_bytes, PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) {
     return errno_error("map", "a memory file", errno);

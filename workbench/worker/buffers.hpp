@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tensor storage of a subject, between guard pages: inputs and workspace private and made from a
-// seed, outputs in memory files of the supervisor (OutputMemory). One BufferSet is one placement of
-// a problem's tensors. Who calls: subjects; OutputMemory, for the places.
+// A subject's tensors between guard pages: private inputs and workspace made from a seed, and
+// outputs in memory files of the supervisor (OutputMemory). One BufferSet is one placement of a
+// problem's tensors. Used by subjects, and by OutputMemory for the offsets.
 #pragma once
 
 #include <cstddef>
@@ -18,33 +18,33 @@
 
 namespace wb::worker {
 
-/// Where the bytes lie between the guard pages. Drawn for judged and timed calls alike, so that it
-/// tells nobody which of the two a call is.
+/// Where a tensor lies between its guard pages. Drawn for judged and timed calls alike, so that it
+/// does not reveal which of the two a call is.
 enum class Placing {
   scattered,  ///< at a random offset from the first page, so that placements differ
-  flush_end   ///< as near to the rear guard page as alignment allows, so that reading or writing
-              ///< beyond the end faults
+  /// As close to the rear guard page as alignment allows, so that access beyond the end faults.
+  flush_end
 };
 std::string_view to_string(Placing value);
 std::optional<Placing> parse_placing(std::string_view word);
 Placing draw_placing();
 
-/// A place for a tensor: at `offset` in `room_bytes`, which are whole pages.
-struct Place {
+/// The place of a tensor: at `offset` in `room_bytes`, a number of whole pages.
+struct TensorPlace {
   std::size_t room_bytes = 0, offset = 0;
 };
-Place draw_place(std::size_t size_bytes, Placing placing);
-/// What lies in the room beside the tensor, and whether it still does.
+TensorPlace draw_tensor_place(std::size_t size_bytes, Placing placing);
+/// Fills the space around the tensor with a pattern, and checks that it is unchanged.
 void fill_margins(std::span<std::byte> room, std::size_t offset, std::size_t size_bytes);
 bool margins_intact(std::span<const std::byte> room, std::size_t offset, std::size_t size_bytes);
 
-/// Memory `shift_bytes` behind an address aligned to 256, with an unmapped page before and behind.
+/// Memory at `shift_bytes` from an address aligned to 256, with unmapped pages before and after.
 class GuardedMemory {
  public:
-  /// Private and zeroed. Throws std::bad_alloc when there is no memory.
+  /// Private and zeroed. Throws std::bad_alloc without memory.
   GuardedMemory(std::size_t size_bytes, Placing placing, std::size_t shift_bytes = 0);
-  /// `size_bytes` at `offset` of a memory file, shared with who made it, margins and all. Errors:
-  /// invalid (they do not lie in the file), io.
+  /// `size_bytes` at `offset` of a memory file, margins included, shared with its creator. Errors:
+  /// invalid (outside the file), io.
   static Result<GuardedMemory> of_file(int fd, std::size_t offset, std::size_t size_bytes);
   GuardedMemory() = default;
   GuardedMemory(GuardedMemory&& other) noexcept;
@@ -55,33 +55,33 @@ class GuardedMemory {
   [[nodiscard]] bool margins_intact() const;
 
  private:
-  /// Addresses for so many bytes between two guard pages, not yet to be used.
+  /// Reserves addresses for this many bytes between two guard pages, without access yet.
   static std::span<std::byte> reserve(std::size_t room_bytes);
-  /// What lies between the guard pages.
+  /// The memory between the guard pages.
   [[nodiscard]] std::span<std::byte> room() const;
   std::span<std::byte> m_reserved, m_bytes;
 };
 
 struct BufferSet {
-  /// `form`: the views that the tensors are. What lies between their rows is NaN (a bool mask's:
-  /// neither 0 nor 1), and behind those of out a pattern. Without `with_out` outputs come from
-  /// elsewhere; an lse always does.
+  /// `form`: the tensors as views. Gaps between their rows hold NaN (for a bool mask a byte that is
+  /// neither 0 nor 1), those of out a pattern. Without `with_out` the caller provides the outputs;
+  /// it always provides lse.
   BufferSet(const problem::Problem& problem, std::size_t workspace_bytes, bool with_out,
             Placing placing, const problem::CallForm& form = {});
   /// Fills q, k, v and mask.
   void refill(std::uint32_t seed, problem::Draw draw, int threads);
-  /// Reads q, k, v and mask as read_through() does.
+  /// Reads q, k, v and mask with read_through().
   void read_through(int threads) const;
-  /// The elements of out from and to packed memory in the problem's layout.
+  /// Copies the elements of out from and to packed memory in the problem's layout.
   void put_out(std::span<const std::byte> packed) const;
   void take_out(std::span<std::byte> packed) const;
-  /// The name of a tensor beside which something was written, or nullptr.
+  /// The name of a tensor with a write outside it, or nullptr.
   [[nodiscard]] const char* overrun() const;
 
   problem::Problem problem;
   problem::CallForm form;
   GuardedMemory q, k, v, mask, workspace;  ///< mask may be empty
-  GuardedMemory out, lse;                  ///< lse is empty where none is wanted
+  GuardedMemory out, lse;                  ///< lse is empty unless wanted
 
  private:
   [[nodiscard]] bool gaps_intact() const;  ///< of out

@@ -9,7 +9,7 @@
 namespace wb::worker {
 namespace {
 
-constexpr std::size_t k_log_bytes = 24u << 10;  // of the compiler's words: a message has 64 KiB
+constexpr std::size_t k_log_bytes = 24u << 10;  // of the compiler's output: a message has 64 KiB
 
 std::string shortened(const std::string& text) {
   if (text.size() <= k_log_bytes) return text;
@@ -37,7 +37,7 @@ Outcome<variant::BuildRecord> compile(const BuildTask& task) {
 
 }  // namespace
 
-Outcome<Json> build_in_child(Family& family, const BuildTask& task, Deadline deadline,
+Outcome<Json> build_in_child(ChildRegistry& registry, const BuildTask& task, Deadline deadline,
                              CancelSource cancel) {
   const auto work = [&task]() -> Outcome<Json> {
     Outcome<variant::BuildRecord> record = compile(task);
@@ -49,7 +49,7 @@ Outcome<Json> build_in_child(Family& family, const BuildTask& task, Deadline dea
     record->log = shortened(record->log);
     return to_json(*record);
   };
-  return run_forked(family, work, "the compiler", deadline, cancel);
+  return run_forked(registry, work, "the compiler", deadline, cancel);
 }
 
 }  // namespace wb::worker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compiling on the worker's machine: the toolchain runs in a forked process, so that the supervisor
-// can watch the wire and end compiler and all when the host goes away.
+// Compiles on the worker's machine in a forked process, so that the supervisor can watch the wire
+// and end the compiler when the host disconnects.
 #pragma once
 
 #include <map>
@@ -17,12 +17,12 @@ struct BuildTask {
   std::map<std::string, std::string> files;  ///< as in Variant::files
   variant::Configuration configuration;
   variant::BuildOptions options;
-  fs::path output;  ///< where the shared library goes
+  fs::path output;  ///< path of the shared library
 };
 
 /// Returns the BuildRecord as JSON. Failures: those of Toolchain::compile(); timeout; environment
-/// (no compiler here, canceled).
-Outcome<Json> build_in_child(Family& family, const BuildTask& task, Deadline deadline,
+/// (no compiler on this machine, canceled).
+Outcome<Json> build_in_child(ChildRegistry& registry, const BuildTask& task, Deadline deadline,
                              CancelSource cancel);
 
 }  // namespace wb::worker

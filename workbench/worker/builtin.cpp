@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Variants that are part of the worker: the canary, whose failure means that the machine and not a
-// candidate is at fault, and the empty one, which measures what a call costs by itself.
+// Variants that are part of the worker: the canary, whose failure means that the machine is at
+// fault and not a candidate, and the empty one, which measures the overhead of a call.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "worker/variant_api.hpp"
 
-/// The ABI leaves this type to the variant; every built-in one only needs the problem.
+/// The ABI leaves this type to the variant; built-in variants only need the problem.
 struct wb_sdpa_plan {
   wb_sdpa_problem problem{};
   std::vector<float> scores;  // of one row

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where memory is when a call begins: in the caches of those who will read it, or in none. Used by
+// Cache state of memory before a call: in the caches of its readers, or in no cache. Used by
 // subjects and turns.
 #pragma once
 
@@ -9,17 +9,16 @@
 
 namespace wb::worker {
 
-/// Has each of `threads` threads read all of the tensors once. What one CPU has just written lies
-/// in that CPU's caches, and others fetch it from there several times slower than what they read
-/// before: without this an honest call that is limited by memory takes more than twice its time on
-/// new inputs.
+/// Has each of `threads` threads read all tensors once. Freshly written memory lies in the writing
+/// CPU's caches, and other CPUs fetch it from there several times slower than memory they have
+/// read. Without this, an honest memory-bound call takes more than twice its time on new inputs.
 void read_through(const std::vector<std::span<const std::byte>>& tensors, int threads);
 
-/// Takes the memory out of every cache of this machine by flushing its lines. Elsewhere than on x86
-/// nothing is done and false returned: the caller reads so much else that the caches hold that.
+/// Flushes the memory's lines from every cache of this machine. Only x86 can; elsewhere it returns
+/// false, and the caller reads enough other memory to displace them.
 bool flush_from_caches(std::span<const std::byte> bytes);
 
-/// Whether flush_from_caches works here.
+/// Whether flush_from_caches works on this machine.
 bool can_flush();
 
 }  // namespace wb::worker

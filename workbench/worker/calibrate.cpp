@@ -26,19 +26,19 @@ constexpr int k_windows = 12;  // the best of them counts
 constexpr std::int64_t k_steps_per_window = 60'000;
 constexpr const char* k_source = "calibrated at open";
 
-/// Keeps a value that only its computation matters of.
+/// Keeps a value whose computation would otherwise be optimized away.
 template <typename Value>
 void keep(const Value& value) {
   asm volatile("" : : "m"(value) : "memory");
 }
 
-/// A kernel runs `steps` steps and returns the floating-point operations it did.
+/// A kernel runs `steps` steps and returns the number of its floating-point operations.
 using FlopKernel = double (*)(std::int64_t steps);
 
 #if defined(__x86_64__)
 
-// Independent chains hide the latency of two units. The empty asm in each kernel keeps the compiler
-// from seeing that all chains start equal and from making them one.
+// Independent chains hide the latency of two units. The empty asm in each kernel hides from the
+// compiler that all chains start equal, so that it does not merge them.
 constexpr int k_chains = 12;
 
 [[gnu::target("avx512f")]] double flops_avx512(std::int64_t steps) {
@@ -91,7 +91,7 @@ FlopKernel f32_kernel() {
   return flops_sse;
 }
 
-/// nullptr: as f32, to which such a CPU must convert.
+/// nullptr: the same as f32, to which such a CPU must convert.
 FlopKernel bf16_kernel() {
   return __builtin_cpu_supports("avx512bf16") ? flops_avx512_bf16 : nullptr;
 }
@@ -105,7 +105,7 @@ Cpuid cpuid(unsigned leaf, unsigned part) {
   return r;
 }
 
-/// Leaf 7 of the processor's manual: the units that no kernel above exercises.
+/// Leaf 7 of CPUID: the units that no kernel above uses.
 bool has_amx_bf16() {
   return (cpuid(7, 0).edx >> 22 & 1u) != 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calibration: the peak arithmetic rates and the memory bandwidth of these CPUs, measured at hello.
-// They bound what a time may be (roofline refusal), so each thread's best short window counts.
+// Calibration: the peak arithmetic rates and memory bandwidth of these CPUs, measured at hello.
+// They bound possible times (roofline refusal), so each thread's best short window counts.
 #pragma once
 
 #include <vector>

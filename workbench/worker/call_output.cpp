@@ -19,7 +19,8 @@ using problem::Problem;
 
 namespace {
 
-/// What went on while it was stopped is stopped and read again; so often, it does so on purpose.
+/// A subject that continued while it was stopped is stopped and read again; after this many times
+/// it does so on purpose.
 constexpr int k_most_reads = 3;
 constexpr int k_timed_copies = 3;
 constexpr int k_spoiled = 32;
@@ -29,8 +30,8 @@ std::string wrote_beside(const char* tensor) {
   return fmt::format("wrote outside its tensors, beside {}", tensor);
 }
 
-/// Elements at secret places become NaN, whatever the dtype: a few, as writing them all takes them
-/// out of the caches of the CPU that is going to.
+/// Writes NaN to elements at secret places, in any dtype. Only a few, because writing all would
+/// take them out of the caches of the CPU that writes the output.
 void spoil_some(std::span<std::byte> bytes) {
   const std::size_t count = bytes.size() / k_spoiled_bytes;
   for (int i = 0; i < k_spoiled && count > 0; ++i) {
@@ -78,10 +79,10 @@ class HostOutput final : public CallOutput {
     if (m_memory->lse) spoil_some(m_memory->lse->bytes());
   }
 
-  Outcome<BlockEnd> at_done(const Json& done, Look look) override {
+  Outcome<BlockEnd> at_done(const Json& done, TakeOutput take) override {
     m_gives_lse = done.value("lse", Json(true)) != Json(false);
     const bool copied = done.value("copied", Json(false)) == Json(true);
-    if (look == Look::yes) {
+    if (take == TakeOutput::yes) {
       if (auto read = read_still(done); !read.ok()) return std::move(read).error();
     }
     BlockEnd end;
@@ -111,7 +112,7 @@ class HostOutput final : public CallOutput {
       m_is_kept = true;
       return {};
     }
-    m_subject.keep_outputs(nullptr);  // not the old one beside the new
+    m_subject.keep_outputs(nullptr);  // frees the old outputs before new ones are made
     const Placing placing = m_subject.next_placing();
     auto out = OutputMemory::create(problem::out_bytes(m_problem), placing);
     if (!out.ok()) return std::move(out).error();
@@ -125,7 +126,7 @@ class HostOutput final : public CallOutput {
     return {};
   }
 
-  /// What a copy of an output takes here, for a subject that has to make one.
+  /// Measures the time of an output copy, for a subject that must make one.
   Outcome<void> time_copy() {
     m_copy_us = std::numeric_limits<double>::infinity();
     for (int i = 0; i < k_timed_copies; ++i) {
@@ -156,7 +157,7 @@ class HostOutput final : public CallOutput {
                           "variants must leave signals and timers alone");
   }
 
-  /// What is wrong with it, or nothing. Failures: environment.
+  /// What is wrong with the output, or nothing. Failures: environment.
   Outcome<std::string> take(pid_t pid, const Json& done) {
     if (!m_memory->out.margins_intact()) return wrote_beside("out");
     if (m_memory->lse) {
@@ -170,7 +171,7 @@ class HostOutput final : public CallOutput {
     }
     const auto to = m_memory->out.taken_bytes();
     if (!to.ok()) return to.error();
-    const auto place = result_place_from_json(*result);
+    const auto place = result_address_from_json(*result);
     if (!place.ok()) return place.error().message();
     const Result<void> read = read_result(pid, *place, m_problem, *to);
     return read.ok() ? std::string() : read.error().message();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// CallOutput: where the outputs of one turn or judged run lie, and how the supervisor gets them.
-// One form for each kind of memory: HostOutput here, GpuOutput in gpu_output.hpp. Used by turns and
-// judged runs.
+// CallOutput: where the outputs of a turn or judged run lie, and how the supervisor gets them. One
+// implementation for each kind of memory: HostOutput, and GpuOutput in gpu_output.hpp. Used by
+// turns and judged runs.
 #pragma once
 
 #include <cstdint>
@@ -15,44 +15,44 @@
 
 namespace wb::worker {
 
-/// Whether the output of the block that has just ended is to be had.
-enum class Look { no, yes };
+/// Whether the output of the block that just ended is to be taken.
+enum class TakeOutput { no, yes };
 
-/// What the end of a block changes of the supervisor's time of it.
+/// Corrections of the supervisor's time of a block, found at its end.
 struct BlockEnd {
-  double put_off_us = 0;   ///< by which the judge's copy was late: added
-  double own_copy_us = 0;  ///< of the subject's own copy behind its last call: taken off
+  double put_off_us = 0;   ///< delay of the judge's copy: added
+  double own_copy_us = 0;  ///< the subject's own copy after its last call: subtracted
 };
 
 class CallOutput {
  public:
   virtual ~CallOutput() = default;
-  /// Tells the message "turn" of it. The files of outputs follow those of inputs.
+  /// Adds its fields to the message "turn". Descriptors of outputs follow those of inputs.
   virtual void hand_over(Json& message, std::vector<int>& fds) = 0;
-  /// The answer to "turn" was good: the subject stands ready and is idle. Failures: those of
-  /// asking.
+  /// Called after a good answer to "turn", while the subject is idle. Failures: those of asking.
   virtual Outcome<void> taken_up() = 0;
-  /// Before "prime": what an earlier call left must not pass for this one's, even where the subject
-  /// has its poison written elsewhere.
+  /// Called before "prime": overwrites the last output, so that it cannot pass for the next call's
+  /// even if the subject writes its poison elsewhere.
   virtual void spoil() = 0;
-  /// Right after "done", whose answer is `done`, and before anything else is asked. Failures:
+  /// Called right after "done", whose answer is `done`, and before any other request. Failures:
   /// runtime, environment.
-  virtual Outcome<BlockEnd> at_done(const Json& done, Look look) = 0;
-  /// Of what at_done() took last, once the subject has told its samples. Failures: environment.
+  virtual Outcome<BlockEnd> at_done(const Json& done, TakeOutput take) = 0;
+  /// Judges what at_done() took last, after the subject has sent its samples. Failures:
+  /// environment.
   virtual Outcome<problem::OutputVerdict> judge(const JudgeTask& task) = 0;
-  /// Whether an LSE is judged: one was asked for, and the subject gives one.
+  /// True when an LSE is judged: it was requested, and the subject provides one.
   [[nodiscard]] virtual bool has_lse() const = 0;
 };
 
 struct OutputOrder {
-  std::string key;  ///< of what may be kept from turn to turn: problem, placement
+  std::string key;  ///< identifies what may be kept between turns: problem, placement
   std::int64_t placement = 0;
   bool want_lse = false;
 };
 
-/// On the CPU the memory of the supervisor (OutputMemory), read while the subject stands still; on
-/// a GPU the judge's, or what the subject copies out before "done". All of the arguments outlive it
-/// but the order and the problem. Failures: environment.
+/// On the CPU: the supervisor's memory (OutputMemory), read while the subject is stopped. On a GPU:
+/// the judge's memory, or the copy that the subject makes before "done". All arguments but the
+/// order and the problem must outlive the result. Failures: environment.
 Outcome<std::unique_ptr<CallOutput>> make_call_output(SubjectProcess& subject, JudgeProcess& judge,
                                                       const problem::Problem& problem,
                                                       const OutputOrder& order, Clock clock,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Channel: the private message socket between the supervisor and one child. One JSON object per
-// packet, descriptors beside it, sizes capped. Who calls: both ends; the supervisor trusts neither.
+// packet, with descriptors, sizes capped. Used by both ends; the supervisor trusts no message.
 #pragma once
 
 #include <chrono>
@@ -30,8 +30,8 @@ struct CancelSource {
 enum class ChannelFault {
   closed,    ///< the peer ended or closed its end
   timeout,   ///< the deadline passed
-  canceled,  ///< the cancel source spoke
-  garbage    ///< a packet that is too long or is not a JSON object
+  canceled,  ///< a cancel source fired
+  garbage    ///< a packet that is too long or no JSON object
 };
 std::string_view to_string(ChannelFault value);
 
@@ -51,14 +51,14 @@ class Channel {
   /// Two connected ends (SOCK_SEQPACKET, close-on-exec).
   static Result<std::pair<UniqueFd, UniqueFd>> make_pair();
 
-  /// Never blocks: a peer that does not read until the buffer is full counts as closed.
+  /// Never blocks: a peer whose full buffer it does not read counts as closed.
   Expected<void, ChannelFault> send(const Json& body, std::span<const int> fds = {}) const;
   Expected<Message, ChannelFault> receive(Deadline deadline, CancelSource cancel = {}) const;
-  /// Returns when the peer closed its end, `other_fd` is readable, the deadline has passed or the
-  /// cancel source spoke; this last is a fault. Packets are left alone.
+  /// Returns when the peer closes its end, when `other_fd` is readable, or at the deadline; a
+  /// cancel source is a fault. Reads no packet.
   Expected<void, ChannelFault> wait_beside(int other_fd, Deadline deadline,
                                            CancelSource cancel) const;
-  /// True when a packet is waiting: after a turn there must be none.
+  /// True when a packet is waiting; after a turn there must be none.
   [[nodiscard]] bool has_pending() const;
   [[nodiscard]] int fd() const { return m_socket.get(); }
   void close() { m_socket.reset(); }

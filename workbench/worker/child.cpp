@@ -31,7 +31,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// All that the forked child needs, made before the fork: after it nothing may allocate.
+/// Everything that the forked child needs, prepared before the fork, since nothing may allocate
+/// after it.
 struct Prepared {
   std::vector<std::string> env_words;
   std::vector<char*> argv, envp;
@@ -39,11 +40,11 @@ struct Prepared {
   int dev_null = -1, capture = -1, socket = -1;
   int landlock = 0;
   std::vector<sock_filter> filter;
-  pid_t parent = -1;  ///< 0: it has namespaces of its own, in which its parent has no number
+  pid_t parent = -1;  ///< 0: it has its own namespaces, in which its parent has no number
   NamespaceSpec namespaces;
 };
 
-/// A copy of `fd` above all the numbers that the child rearranges.
+/// A copy of `fd` above the numbers that the child rearranges.
 UniqueFd high_copy(int fd) {
   return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 10));
 }
@@ -84,8 +85,8 @@ UniqueFd high_copy(int fd) {
   give_up("execve");
 }
 
-/// A memory file whose size is fixed: it holds the first k_capture_bytes, and more cannot be
-/// written. Both descriptors of the child share one offset, which says how much was written.
+/// A memory file of fixed size for the first k_capture_bytes; more cannot be written. Both
+/// descriptors of the child share one offset, which tells how much was written.
 Result<UniqueFd> make_capture() {
   UniqueFd fd(::memfd_create("capture", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid() || ::ftruncate(fd.get(), k_capture_bytes) != 0 ||
@@ -124,19 +125,19 @@ std::string_view signal_words(int number) {
 
 void signal_group(pid_t pid) {
   ::kill(-pid, SIGKILL);
-  ::kill(pid, SIGKILL);  // it may not have reached setsid() yet and lead no group
+  ::kill(pid, SIGKILL);  // it may not have called setsid() yet
 }
 
 }  // namespace
 
-Family::Family() {
+ChildRegistry::ChildRegistry() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-int Family::sweep_strays(milliseconds patience) const {
+int ChildRegistry::sweep_strays(milliseconds patience) const {
   const Deadline deadline = deadline_in(patience);
   int killed = 0;
-  // Killing a stray hands its own children to us, so look again until there is none.
+  // Killing a stray reparents its children to us, so repeat until there is none.
   while (std::chrono::steady_clock::now() < deadline) {
     bool found = false;
     for (const pid_t pid : children_of(::getpid())) {
@@ -151,12 +152,12 @@ int Family::sweep_strays(milliseconds patience) const {
   return killed;
 }
 
-void Family::signal_all() const {
+void ChildRegistry::signal_all() const {
   for (const pid_t pid : m_pids) signal_group(pid);
   for (const auto& [pid, child] : m_inits) ::kill(pid, SIGKILL);
 }
 
-pid_t Family::init_of(pid_t child) const {
+pid_t ChildRegistry::init_of(pid_t child) const {
   const auto found = std::find_if(m_inits.begin(), m_inits.end(),
                                   [child](const auto& init) { return init.second == child; });
   return found != m_inits.end() ? found->first : 0;
@@ -167,7 +168,7 @@ int child_events_fd() {
     sigset_t set;
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGCHLD);
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);  // children start with an empty mask of their own
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);  // children start with an empty mask
     return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   }();
   return k_events.get();
@@ -203,7 +204,7 @@ std::string describe(const ChildEnd& end) {
   return "did not end, not even by SIGKILL";
 }
 
-Result<Child> Child::spawn(Family& family, const ChildSpec& spec) {
+Result<Child> Child::spawn(ChildRegistry& registry, const ChildSpec& spec) {
   auto ends = Channel::make_pair();
   if (!ends.ok()) return std::move(ends).error();
   WB_TRY_ASSIGN(UniqueFd capture, make_capture());
@@ -239,17 +240,17 @@ Result<Child> Child::spawn(Family& family, const ChildSpec& spec) {
     pid = started.leader;
     child.m_init = started.init;
     child.m_life = std::move(started.life);
-    family.add_init(child.m_init, started.leader);
+    registry.add_init(child.m_init, started.leader);
   } else {
     pid = ::fork();
     if (pid == 0) run_child(prepared);
     if (pid < 0) return process_refused("start", spec.argv[0], errno);
   }
-  child.m_family = &family;
+  child.m_registry = &registry;
   child.m_pid = pid;
   child.m_channel = Channel(std::move(ends->first));
   child.m_capture = std::move(capture);
-  family.add(pid);
+  registry.add(pid);
   return child;
 }
 
@@ -258,7 +259,7 @@ Child::Child(Child&& other) noexcept {
 }
 
 Child& Child::operator=(Child&& other) noexcept {
-  std::swap(m_family, other.m_family);
+  std::swap(m_registry, other.m_registry);
   std::swap(m_pid, other.m_pid);
   std::swap(m_init, other.m_init);
   std::swap(m_life, other.m_life);
@@ -295,7 +296,7 @@ std::optional<ChildEnd> Child::wait(Deadline deadline) {
 
 bool Child::kill_by(Deadline deadline) {
   if (m_pid <= 0) return true;
-  // Once reaped, its number may belong to another; what is left of the group are strays then.
+  // A reaped pid may belong to another process; what is left of the group counts as strays then.
   if (!m_end) signal_group(m_pid);
   if (m_init > 0) ::kill(m_init, SIGKILL);
   return wait(deadline).has_value();
@@ -307,22 +308,23 @@ ChildEnd Child::kill() {
   if (m_init > 0) ::kill(m_init, SIGKILL);
   const ChildEnd end = wait(deadline_in(milliseconds(5'000))).value_or(ChildEnd{});
   m_channel.close();
-  m_family->remove(m_pid);
+  m_registry->remove(m_pid);
   m_pid = -1;
   m_end = end;
   end_init();
-  m_family->sweep_strays();
+  m_registry->sweep_strays();
   return end;
 }
 
 void Child::end_init() {
   if (m_init <= 0) return;
-  // It ends when all inside have: its leader was reaped above, the others are its own children.
+  // The init ends when all processes inside have: its leader was reaped above, the others are its
+  // own children.
   const Deadline deadline = deadline_in(milliseconds(5'000));
   while (::waitpid(m_init, nullptr, WNOHANG) == 0 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  m_family->remove_init(m_init);
+  m_registry->remove_init(m_init);
   m_init = -1;
   m_life.reset();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ConditionsWatch: what the GPU was doing during one turn, read by the supervisor in the gaps of
-// the turn. Never while a block runs: the supervisor's clock is the second witness and must hear at
-// once that the block has ended. Who calls: TurnConductor.
+// ConditionsWatch: the state of the GPU during one turn, read by the supervisor between the blocks.
+// It never reads during a block, since the supervisor's clock is the second witness and must see
+// the block's end at once. Used by TurnConductor.
 #pragma once
 
 #include <chrono>
@@ -16,29 +16,29 @@
 
 namespace wb::worker {
 
-/// A reading that takes longer is not repeated between blocks.
+/// A slower reading is not repeated between blocks.
 inline constexpr std::chrono::microseconds k_cheap_reading{1'000};
-/// Cheap ones are repeated no more often than this: together they stay below a tenth of the turn.
+/// Shortest time between readings, which keeps them below a tenth of the turn.
 inline constexpr std::chrono::milliseconds k_between_readings{10};
 
 class ConditionsWatch {
  public:
-  /// `monitor` may be null (no GPU): then nothing is read and nothing said.
+  /// `monitor` may be null (no GPU): then it reads and reports nothing.
   explicit ConditionsWatch(const cuda::GpuMonitor* monitor,
                            Now now = std::chrono::steady_clock::now)
       : m_monitor(monitor), m_now(std::move(now)) {}
 
-  /// Before the turn's first work, and after its last.
+  /// Called before the turn's first work and after its last.
   void look_for_others();
-  /// The device has just been busy with the turn's own calls. Reads after settling and after the
-  /// last block, after other blocks as far as that is cheap.
+  /// Called right after the device ran the turn's calls. Reads after settling and after the last
+  /// block, and after other blocks if readings are cheap.
   void after_work(bool always);
 
   [[nodiscard]] const std::optional<measure::GpuConditions>& conditions() const {
     return m_conditions;
   }
-  /// k_flag_throttled; k_flag_foreign_load for others that are busy on the device; where that
-  /// cannot be told, k_flag_foreign_process.
+  /// k_flag_throttled; k_flag_foreign_load when other processes are busy on the device, or
+  /// k_flag_foreign_process when that is unknown.
   [[nodiscard]] std::vector<std::string> flags() const;
 
  private:

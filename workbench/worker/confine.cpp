@@ -16,8 +16,8 @@
 namespace wb::worker {
 namespace {
 
-// Landlock's numbers are part of the kernel's ABI; Debian 12's headers know only the first two
-// versions, so they are written out here.
+// Landlock's numbers are part of the kernel's ABI; Debian 12's headers have only the first two
+// versions, so they are defined here.
 constexpr long k_landlock_create_ruleset = 444, k_landlock_add_rule = 445,
                k_landlock_restrict_self = 446;
 constexpr unsigned k_landlock_ask_version = 1;
@@ -38,8 +38,8 @@ constexpr std::uint64_t k_fs_truncate = 1u << 14;     // version 3
 constexpr std::uint64_t k_net_bind_connect = 3;       // version 4
 constexpr std::uint64_t k_scope_sockets_signals = 3;  // version 6
 
-/// What the CUDA driver opens for writing: its devices, and the names of its own threads, without
-/// which it does not start (driver 580).
+/// Files that the CUDA driver opens for writing: its devices, and the names of its own threads,
+/// without which it does not start (driver 580).
 constexpr std::array k_gpu_files = {
     "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/proc/self/task",
     "/dev/nvidia0",   "/dev/nvidia1",    "/dev/nvidia2",          "/dev/nvidia3",
@@ -63,8 +63,9 @@ bool allow_writes(long ruleset_fd, const char* path, std::uint64_t rights) {
   return added == 0;
 }
 
-/// Reading stays free; writing, the network, and from version 6 on signals to outsiders do not.
-/// Landlock also refuses ptrace of, and /proc/PID/mem of, any process outside: judge, supervisor.
+/// Reading stays allowed. Writing, the network and, from version 6 on, signals to outsiders are
+/// restricted. Landlock also refuses ptrace of, and /proc/PID/mem of, any process outside: judge,
+/// supervisor.
 const char* restrict_writes(const Confinement& confinement, int version) {
   LandlockRuleset ruleset;
   ruleset.handled_fs = write_rights(version);
@@ -82,8 +83,8 @@ const char* restrict_writes(const Confinement& confinement, int version) {
   const std::uint64_t file_rights = k_fs_write_file | (version >= 3 ? k_fs_truncate : 0);
   allow_writes(fd, "/dev/null", file_rights);
   if (confinement.gpu) {
-    // What is not there is not allowed. What a device does needs no right, since the ruleset does
-    // not handle that (from version 5 on it could).
+    // Files that do not exist are not allowed. Device ioctls need no right, since the ruleset does
+    // not handle them (it could from version 5 on).
     for (const char* file : k_gpu_files) allow_writes(fd, file, file_rights);
   }
   const std::string& folder = confinement.writable_folder;
@@ -127,7 +128,7 @@ std::vector<sock_filter> filter_of(const Confinement& confinement) {
   if (confinement.level < Isolation::seccomp) return {};
   SystemCallPolicy policy = confinement.system_calls;
   policy.own_ids = confinement.level == Isolation::namespaces;
-  // Mounts for reading only keep its compilers and caches from changing anything but their own.
+  // With read-only mounts, its compilers and caches can change only their own files.
   policy.change_files = policy.own_ids && policy.processes;
   return make_system_call_filter(policy);
 }

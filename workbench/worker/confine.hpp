@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What keeps a child in its place: resource limits, no new privileges, fewer capabilities, and
-// Landlock where the kernel has it. The level reached stands in hello and in the session's log.
+// The confinement of a child: resource limits, no new privileges, fewer capabilities, and Landlock
+// if the kernel has it. The level reached is in hello and in the session's log.
 #pragma once
 
 #include <sched.h>
@@ -18,34 +18,34 @@ struct Confinement {
   std::uint64_t address_space_bytes = 0;  ///< 0: no limit
   std::uint64_t file_size_bytes = 16u << 20;
   std::uint64_t open_files = 256;
-  cpu_set_t cpus{};                       ///< where its threads may run
-  std::string writable_folder;            ///< the one place it may write to; empty: none
+  cpu_set_t cpus{};                       ///< its allowed CPUs
+  std::string writable_folder;            ///< the only folder it may write to; empty: none
   bool untrusted = true;                  ///< false for the judge: limits only
   bool gpu = false;                       ///< may use NVIDIA's devices
-  Isolation level = Isolation::seccomp;   ///< as far as this machine goes
-  std::vector<std::string> hidden_files;  ///< with namespaces: not there
+  Isolation level = Isolation::seccomp;   ///< reduced to what this machine supports
+  std::vector<std::string> hidden_files;  ///< invisible with namespaces
   SystemCallPolicy system_calls;
 };
 
-/// The Landlock version of this kernel, 0 without.
+/// The Landlock version of this kernel; 0 without.
 int landlock_version();
 
-/// In a forked child before exec: only async-signal-safe calls, no allocation. Returns the step
-/// that failed, or nullptr. `landlock`: the kernel's version, 0 for none; `filter`: from
+/// Called in a forked child before exec: async-signal-safe calls only, no allocation. Returns the
+/// failed step, or nullptr. `landlock`: the kernel's version, 0 for none; `filter`: from
 /// make_system_call_filter(), empty for none.
 const char* confine_this_process(const Confinement& confinement, int landlock,
                                  std::vector<sock_filter>& filter);
 
-/// What its level asks for, made before a fork.
+/// What its level requires; made before a fork.
 int landlock_of(const Confinement& confinement);
 std::vector<sock_filter> filter_of(const Confinement& confinement);
 
-/// In a forked child before exec, likewise: should memory run out, the kernel ends this process
-/// first and not the supervisor, or anybody else on the machine.
+/// Also called in a forked child before exec: makes the kernel end this process first when memory
+/// runs out, rather than the supervisor or other processes.
 void volunteer_for_oom_kill();
 
-/// What a subject may address: three quarters of the machine's memory; 0 (no limit) where the
-/// address sanitizer needs its shadow.
+/// The address space of a subject: three quarters of the machine's memory; 0 (no limit) under the
+/// address sanitizer, which needs its shadow memory.
 std::uint64_t subject_address_space_bytes();
 
 }  // namespace wb::worker

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr int k_doubtful_ticks = 2;  ///< of each CPU: one at either end
-/// CPUs of others on a core of the subject's: below it they cost a turn next to nothing.
+constexpr int k_doubtful_ticks = 2;  ///< for each CPU: one at either end
+/// Below this number of foreign CPUs on cores of the subject's, a turn is hardly affected.
 constexpr double k_most_shared_cpus = 0.25;
 
 nanoseconds tick() {
@@ -58,7 +58,7 @@ std::optional<long long> busy_ticks(const std::string& stat, const std::vector<i
     if (!line.starts_with("cpu")) continue;
     const auto words = ascii::words(line);
     const auto cpu = ascii::number<int>(words.front().substr(3));
-    if (!cpu) continue;  // the sum of all of them
+    if (!cpu) continue;  // the sum over all CPUs
     // user nice system idle iowait irq softirq steal
     if (words.size() < 9) return std::nullopt;
     if (std::find(cpus.begin(), cpus.end(), *cpu) == cpus.end()) continue;
@@ -130,7 +130,7 @@ void QuotaWatch::end() {
   if (m_groups && m_groups->stops() != m_before) m_was_stopped = true;
 }
 
-SiblingWatch::SiblingWatch(const CpuPlace& place)
+SiblingWatch::SiblingWatch(const WorkerCpus& place)
     : m_place(place), m_begin(std::chrono::steady_clock::now()), m_before(busy()) {}
 
 std::optional<nanoseconds> SiblingWatch::busy() const {
@@ -149,7 +149,7 @@ double SiblingWatch::mean() const {
   return mean_cpus(*now - *m_before, passed, m_place.siblings.size());
 }
 
-bool shares_cores(const CpuPlace& place, int threads, double sibling_cpus,
+bool shares_cores(const WorkerCpus& place, int threads, double sibling_cpus,
                   std::optional<double> foreign_cpus) {
   if (sibling_cpus > k_most_shared_cpus) return true;
   const bool has_threads_of_a_core =

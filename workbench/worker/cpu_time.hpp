@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who had the CPUs: the kernel's account of a process's CPU time, and of what others took of the
-// CPUs that this process may use. A subject can spend CPU time, but it spends its own.
+// CPU time by the kernel's account: of a process, and of other processes on the CPUs that this
+// process may use. A subject can spend CPU time, but only its own.
 #pragma once
 
 #include <sys/types.h>
@@ -16,60 +16,60 @@
 
 namespace wb::worker {
 
-/// User and system time of a process, all its threads together; nothing when it is gone.
+/// User and system time of all threads of a process; nothing when it has ended.
 std::optional<std::chrono::nanoseconds> cpu_time(pid_t pid);
 
-/// That of the children of a process that it has reaped, in steps of a clock tick.
+/// CPU time of a process's reaped children, in clock ticks.
 std::chrono::nanoseconds children_time(pid_t pid);
 
-/// Clock ticks that these CPUs were busy by the text of /proc/stat, whoever had them; what a
-/// hypervisor took counts. Nothing where it does not say that of each.
+/// Clock ticks that these CPUs were busy for any process, by the text of /proc/stat; time taken by
+/// a hypervisor counts. Nothing when a CPU is missing.
 std::optional<long long> busy_ticks(const std::string& stat, const std::vector<int>& cpus);
-/// The same of this process's CPUs, as a time. In steps of a clock tick.
+/// Busy time of this process's CPUs, in clock ticks.
 std::optional<std::chrono::nanoseconds> busy_time();
 
-/// How many CPUs others had in `passed`, by an account that grew by `taken`: less what the ticks of
-/// `cpus` CPUs leave in doubt, at least 0.
+/// The mean number of CPUs that others used in `passed`, by an account that grew by `taken`, less
+/// the uncertainty of the ticks of `cpus` CPUs; at least 0.
 double mean_cpus(std::chrono::nanoseconds taken, std::chrono::nanoseconds passed, std::size_t cpus);
 
-/// From its making on: the CPUs that neither this process nor `subject` had.
+/// Measures from its construction on the CPUs used by neither this process nor `subject`.
 class ForeignCpus {
  public:
-  /// `judge`: works for this process and is no other; 0: none.
+  /// `judge`: works for this process and does not count as foreign; 0: none.
   explicit ForeignCpus(pid_t subject, pid_t judge = 0);
-  /// Their mean number until now, less what the clock ticks leave in doubt, at least 0. Nothing
-  /// when it cannot be told.
+  /// Their mean number so far, less the uncertainty of clock ticks, at least 0. Nothing when
+  /// unknown.
   [[nodiscard]] std::optional<double> mean() const;
 
-  /// Whether what others took could be but the smaller part of `waited_us` of waiting for a CPU:
-  /// then threads of the subject waited for each other. False when it cannot be told.
+  /// True when the time taken by others can explain less than half of `waited_us` of waiting for a
+  /// CPU, so that threads of the subject waited for each other. False when unknown.
   [[nodiscard]] bool explain_less_than_half_of(double waited_us) const;
 
  private:
-  using Account = std::optional<std::chrono::nanoseconds>;  ///< of all others, since some time
+  using Account = std::optional<std::chrono::nanoseconds>;  ///< of all others, since a fixed time
   [[nodiscard]] Account others() const;
   pid_t m_subject, m_judge;
   std::chrono::steady_clock::time_point m_begin;
   Account m_before;
 };
 
-/// What a worker knows of its CPUs since hello; in tests nothing.
-struct CpuPlace {
+/// The worker's CPUs as of hello; empty in tests.
+struct WorkerCpus {
   std::filesystem::path root = "/";  ///< of /proc and /sys
   std::vector<int> allowed = {};
   std::vector<int> siblings = {};  ///< CpuLimits::siblings
   std::int64_t cores = 0;          ///< of the allowed CPUs
 };
 
-/// Whether a quota of CPU time stopped this process's control groups, by the stretches that are
-/// asked about. Without a quota when it was made, it reads nothing more.
+/// Whether a CPU quota stopped this process's control groups during given intervals. Reads nothing
+/// more if there was no quota at construction.
 class QuotaWatch {
  public:
   explicit QuotaWatch(const std::filesystem::path& root);
-  /// Of one stretch: before it, and behind it.
+  /// Marks an interval's begin and end.
   void begin();
   void end();
-  /// In any stretch since the last forget().
+  /// In any interval since the last forget().
   [[nodiscard]] bool was_stopped() const { return m_was_stopped; }
   void forget() { m_was_stopped = false; }
 
@@ -79,26 +79,25 @@ class QuotaWatch {
   bool m_was_stopped = false;
 };
 
-/// From its making on: how many of the CPUs were busy that share a core with allowed ones but may
-/// not be used here.
+/// Measures from its construction on how many CPUs were busy that share a core with allowed CPUs
+/// but are not allowed themselves.
 class SiblingWatch {
  public:
-  explicit SiblingWatch(const CpuPlace& place);
-  /// Their mean number, less what the clock ticks leave in doubt. 0 without such CPUs, or where it
-  /// cannot be told.
+  explicit SiblingWatch(const WorkerCpus& place);
+  /// Their mean number, less the uncertainty of clock ticks. 0 without such CPUs, or when unknown.
   [[nodiscard]] double mean() const;
 
  private:
   [[nodiscard]] std::optional<std::chrono::nanoseconds> busy() const;
-  const CpuPlace& m_place;
+  const WorkerCpus& m_place;
   std::chrono::steady_clock::time_point m_begin;
   std::optional<std::chrono::nanoseconds> m_before;
 };
 
-/// Whether others surely worked on a core of the subject's, where each core runs several hardware
-/// threads: on one that may not be used here, or on one that may, where its threads and those of
-/// others are more than the cores. `foreign_cpus`: ForeignCpus::mean().
-bool shares_cores(const CpuPlace& place, int threads, double sibling_cpus,
+/// True when others certainly used a core of the subject's, on cores with several hardware threads:
+/// on a CPU that is not allowed, or on an allowed one when the subject's and others' threads exceed
+/// the cores. `foreign_cpus`: ForeignCpus::mean().
+bool shares_cores(const WorkerCpus& place, int threads, double sibling_cpus,
                   std::optional<double> foreign_cpus);
 
 }  // namespace wb::worker

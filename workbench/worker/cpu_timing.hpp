@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The subject's stopwatch on a CPU: blocks and samples of contiguous calls. It runs beside
-// untrusted code, so the supervisor checks its figures against a clock of its own.
+// untrusted code, so the supervisor checks its figures by its own clock.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace wb::worker {
 
-/// Calls `call() -> int` (0 is good) for at least block_us; the mean time of a call, for settle().
-/// Nothing after a failure, whose value is in `status`.
+/// Calls `call() -> int` (0 is good) for at least block_us; returns the mean time per call, for
+/// settle(). Nothing after a failure, whose value is in `status`.
 template <typename Call>
 std::optional<double> time_calls_for(const Call& call, double block_us, int& status) {
   const auto begin = std::chrono::steady_clock::now();

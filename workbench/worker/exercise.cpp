@@ -17,12 +17,12 @@ namespace wb::worker {
 namespace {
 
 constexpr std::string_view k_mark = "sdpa-wb exercise: ";
-constexpr std::size_t k_message_bytes = 1u << 10;  // the line must fit into what is captured
-constexpr std::uint64_t k_open_files = 1'024;      // of devices, the driver's threads and the tool
+constexpr std::size_t k_message_bytes = 1u << 10;  // the line must fit into the captured output
+constexpr std::uint64_t k_open_files = 1'024;      // for devices, the driver's threads and the tool
 constexpr std::uint32_t k_seed = 1;
 constexpr int k_calls_before = 2;
 
-/// Starts the GPU. The machine, not a variant, is at fault when it fails.
+/// Starts the GPU. A failure is the machine's, not a variant's.
 struct StartedDevice {
   cuda::Stream stream;
   cuda::GpuInputs inputs;
@@ -98,7 +98,7 @@ Outcome<void> exercise(std::string_view text) {
   if (!order.ok()) return environment(order.error().message());
   const auto device = start_device(order->gpu);
   if (!device.ok()) return environment(device.error().message());
-  // Only now: the tool has its channels open, and the variant is not here yet.
+  // Only now: the tool has opened its channels, and the variant is not loaded yet.
   if (const char* failed = confine(*order)) {
     return environment(fmt::format("cannot confine the call: {}", failed));
   }

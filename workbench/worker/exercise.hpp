@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The role `exercise`: one call of a CUDA variant for a tool to look at, in a process that the tool
-// starts. Nothing is judged and nothing timed here. The other side is inspection.cpp.
+// The role `exercise`: one call of a CUDA variant for an inspection tool, in a process that the
+// tool starts. It is neither judged nor timed. inspection.cpp is the other side.
 #pragma once
 
 #include <optional>
@@ -18,21 +18,21 @@ struct ExerciseOrder {
   std::string library, build_id;
   problem::Problem problem;
   int gpu = 0;      ///< CUDA ordinal
-  fs::path folder;  ///< all that the variant may write to
+  fs::path folder;  ///< the only folder that the variant may write to
 };
 Json to_json(const ExerciseOrder& order);
 
-/// Makes its context, confines itself, then loads the variant and calls it twice outside and once
-/// inside the range that ncu profiles. How that ended is the last line that it prints. `text`: the
+/// Creates its context, confines itself, loads the variant and calls it twice outside and once
+/// inside the range that ncu profiles. Its last line of output says how that ended. `text`: the
 /// order. Returns the exit code.
 int run_exercise(std::string_view text);
 
-/// That line: an empty failure when the call came to its end.
+/// That line; an empty failure when the call finished.
 std::string exercise_line(const std::optional<Failure>& failure);
 
-/// How the call ended, by the last such line in what tool and variant printed; nothing where there
-/// is none: the process did not come so far. Anyone in the process can print one, so it is no
-/// verdict; but who ends the process early has not passed by chance.
+/// How the call ended, by the last such line in the output of tool and variant; nothing without
+/// one, when the process ended earlier. Any code in the process can print such a line, so it is no
+/// verdict; but a process that ends early does not count as passed.
 struct ExerciseEnd {
   std::optional<Failure> failure;  ///< constraints, runtime or environment
 };

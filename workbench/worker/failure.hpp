@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the worker's parts say when the machine, not a subject, is at fault.
+// Failures caused by the machine rather than by a subject.
 #pragma once
 
 #include <string>

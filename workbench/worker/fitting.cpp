@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a problem fits before anything is reserved for it: what does not is the machine's limit,
-// and no subject is blamed for it.
+// Checks that a problem fits before anything is reserved for it. A problem that does not fit is a
+// limit of the machine, and no subject is blamed.
 #include <fmt/format.h>
 
 #include "worker/cuda/judge_plan.hpp"
@@ -24,16 +24,16 @@ double input_bytes(const Problem& problem) {
   return bytes;
 }
 
-/// The old and the new tensors of a subject, which live side by side for a moment, and a judgement.
+/// A subject's old and new tensors, which coexist for a moment, and a judgement.
 double needed_on_gpu(const Problem& problem) {
-  // Out is there twice: where the variant writes it, and as it was behind the last timed call.
+  // out exists twice: the variant's, and the copy after the last timed call.
   const double subject =
       2 * (input_bytes(problem) + 2 * static_cast<double>(problem::out_bytes(problem)));
   const std::size_t blocks = cuda::gpu_blocks(problem, {}).size();
   return subject + static_cast<double>(cuda::judge_device_bytes(problem, blocks, true));
 }
 
-/// A context, modules, and what libraries keep. A context took 0.6 GB (H200, driver 580).
+/// A context, modules, and memory that libraries keep. A context took 0.6 GB (H200, driver 580).
 constexpr double k_subject_gpu_bytes = 2e9;
 
 }  // namespace
@@ -46,8 +46,8 @@ bool has_room_on_gpu(const Problem& problem, std::uint64_t free_bytes) {
   return needed_on_gpu(problem) + k_subject_gpu_bytes <= static_cast<double>(free_bytes);
 }
 
-std::optional<Failure> hoarded_memory(const Problem& problem, std::uint64_t free_with,
-                                      std::uint64_t free_without) {
+std::optional<Failure> memory_hog_failure(const Problem& problem, std::uint64_t free_with,
+                                          std::uint64_t free_without) {
   if (has_room_on_gpu(problem, free_with) || free_without <= free_with) return std::nullopt;
   const auto held = static_cast<double>(free_without - free_with);
   const double tensors =

@@ -37,9 +37,9 @@ Result<void> read_memory(pid_t pid, std::uint64_t address, std::span<std::byte> 
 
 }  // namespace
 
-Result<ResultPlace> result_place_from_json(const Json& json) {
+Result<ResultAddress> result_address_from_json(const Json& json) {
   ObjectReader reader(json, "a result");
-  ResultPlace place;
+  ResultAddress place;
   place.address = static_cast<std::uint64_t>(
       reader.integer("address", 1, std::numeric_limits<std::int64_t>::max()));
   const Json* strides = reader.member("strides");
@@ -64,7 +64,7 @@ bool may_read_memory_of(pid_t pid) {
   return ::process_vm_readv(pid, &local, 1, &remote, 1, 0) >= 0 || errno == EFAULT;
 }
 
-Result<void> read_result(pid_t pid, const ResultPlace& place, const problem::Problem& problem,
+Result<void> read_result(pid_t pid, const ResultAddress& place, const problem::Problem& problem,
                          std::span<std::byte> to) {
   const auto element = size_bytes(problem.dtype);
   const std::array<std::int64_t, 4> shape{problem.B, problem.Hq, problem.Sq, problem.Dv};
@@ -74,7 +74,7 @@ Result<void> read_result(pid_t pid, const ResultPlace& place, const problem::Pro
   bool same = true;
   const auto size = static_cast<std::int64_t>(to.size());
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    // A stride of a dimension of one element says nothing.
+    // The stride of a dimension with one element does not matter.
     same = same && (shape[i] == 1 || place.strides[i] == wanted[i]);
     if (shape[i] > 1 && place.strides[i] > k_most_result_spread * size / (shape[i] - 1)) {
       return bad_result("it is spread over too much memory");

@@ -58,7 +58,7 @@ Outcome<Json> read_answer(const Message& message, const std::string& who) {
 
 }  // namespace
 
-Outcome<Json> run_forked(Family& family, const std::function<Outcome<Json>()>& work,
+Outcome<Json> run_forked(ChildRegistry& registry, const std::function<Outcome<Json>()>& work,
                          const std::string& who, Deadline deadline, CancelSource cancel) {
   auto ends = Channel::make_pair();
   if (!ends.ok()) return environment(ends.error().message());
@@ -71,13 +71,13 @@ Outcome<Json> run_forked(Family& family, const std::function<Outcome<Json>()>& w
     return environment(process_refused("start a process for", who, errno).message());
   }
   theirs.close();
-  family.add(pid);
+  registry.add(pid);
   const auto message = ours.receive(deadline, cancel);
   ::kill(pid, SIGKILL);
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  family.remove(pid);
-  family.sweep_strays();  // what outlived its deadline leads a group of its own
+  registry.remove(pid);
+  registry.sweep_strays();  // a process that outlived its deadline leads its own group
   if (message.ok()) return read_answer(*message, who);
   if (message.error() == ChannelFault::timeout) {
     return Failure{

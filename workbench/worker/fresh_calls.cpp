@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls on inputs that the subject never saw: what timed calls on known inputs leave out shows
-// here.
+// Calls on inputs that the subject never saw, which show what timed calls on known inputs leave
+// out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,16 +18,16 @@ namespace wb::worker {
 namespace {
 
 constexpr int k_lone_calls = 9;  ///< of an empty subject, at hello
-/// New inputs push code and data of subject and loop out of the caches, so the empty call is timed
-/// after that much was read.
+/// New inputs displace code and data of subject and loop from the caches, so the empty call is
+/// timed after reading this much.
 constexpr std::size_t k_caches_bytes = 32u << 20;
 
 }  // namespace
 
-/// Fresh calls cost as much as the turn itself, so not every turn has them; which ones do, in
-/// whatever process, is drawn after they ran, so a subject cannot behave for the occasion.
+/// Fresh calls cost as much as the turn itself, so not every turn has them. Which turns do, in any
+/// process, is drawn after they ran, so that a subject cannot behave differently for them.
 bool TurnConductor::draws_fresh_calls() const {
-  return has_fresh_look(fresh_record(), draw_secret<std::uint32_t>());
+  return needs_fresh_check(fresh_record(), draw_secret<std::uint32_t>());
 }
 
 FreshRecord& TurnConductor::fresh_record() const {
@@ -36,7 +36,7 @@ FreshRecord& TurnConductor::fresh_record() const {
                          to_string(m_args.plan.kind))];
 }
 
-/// One single call on inputs never seen and into a poisoned output.
+/// One single call on unseen inputs into a poisoned output.
 Outcome<FreshTimes> TurnConductor::time_fresh_call(std::span<const std::byte> read_between) {
   if (auto primed = prime(true, false, 1); !primed.ok()) return std::move(primed).error();
   if (!read_between.empty()) read_through({read_between}, m_context.threads);
@@ -44,8 +44,8 @@ Outcome<FreshTimes> TurnConductor::time_fresh_call(std::span<const std::byte> re
   const auto time = time_calls(1, 1);
   if (!time.ok()) return time.error();
   m_samples_us.resize(timed);
-  // Not wall_us: a supervisor that wakes up late for "started" would see next to no time. And not
-  // less delay_us: that it waits for a CPU the subject can arrange with threads of its own.
+  // Not wall_us, since a supervisor that wakes up late for "started" would measure almost nothing.
+  // And not less delay_us, since a subject can cause its own waiting for a CPU with its threads.
   return FreshTimes{time->around_us - time->own_delay_us, time->samples_us};
 }
 
@@ -61,12 +61,12 @@ Outcome<double> TurnConductor::lone_call_us() {
   return measure::median(times_us);
 }
 
-/// Timed calls see the same inputs again and again, so a subject may remember its result, or see
-/// that it is still there. A single call on inputs that it never saw, into a poisoned output, has
-/// all the work to do: by the supervisor's clock, and by a GPU's own, which sees much less, it must
-/// not take much longer. What excuses it is CPU time that others took, or others on the device: a
-/// subject cannot forge it, and one that may start processes to cause it gains turns that do not
-/// count. That it waited, or that a later block is slow as well, it can arrange.
+/// Timed calls repeat the same inputs, so a subject may remember its result or see that it is still
+/// there. A single call on unseen inputs into a poisoned output must do all the work; by the
+/// supervisor's clock, and by a GPU's own, which excludes much overhead, it must not take much
+/// longer. Only CPU time or device use by others excuses it: a subject cannot forge these, and one
+/// that starts processes to cause them gets turns that do not count. Waiting, or a slow later
+/// block, it could arrange itself.
 Outcome<void> TurnConductor::try_fresh_calls() {
   const double timed_us = measure::median(m_samples_us);
   const double lone_us = lone_allowance_us(
@@ -83,7 +83,7 @@ Outcome<void> TurnConductor::try_fresh_calls() {
       fastest_call([this] { return time_fresh_call({}); }, limits, std::chrono::steady_clock::now);
   if (!fastest.ok()) return fastest.error();
   quota.end();
-  // Who was stopped by a quota is not accused either.
+  // A subject that a quota stopped is not accused either.
   const std::optional<double> foreign_cpus = quota.was_stopped() ? std::nullopt : foreign.mean();
   const auto wrong = spot_fails("a call on fresh inputs");
   if (!wrong.ok()) return wrong.error();
@@ -91,7 +91,7 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   ConditionsWatch watch(m_context.gpu);
   if (!is_within(*fastest, limits)) watch.look_for_others();  // on the device
   const FreshAnswer answer =
-      judge_fresh_look(*fastest, limits, foreign_cpus, !watch.flags().empty(), fresh_record());
+      judge_fresh_check(*fastest, limits, foreign_cpus, !watch.flags().empty(), fresh_record());
   if (answer == FreshAnswer::open) {
     add_flag(quota.was_stopped() ? measure::k_flag_cpu_throttled : measure::k_flag_foreign_load);
   }
@@ -148,8 +148,8 @@ std::pair<double, double> TurnConductor::first_call_overhead_us(std::int64_t cha
   if (chained > 0) return {lone_us / static_cast<double>(chained), 0.0};
   const double allowed_us =
       lone_allowance_us(lone_us, m_subject.kind() == SubjectKind::python, m_context.clock);
-  // Inputs made on a GPU leave the CPU's caches warm: what an empty Python call takes behind
-  // emptied ones excuses a Python subject, but a compiled one beside it is held to nothing by it.
+  // Inputs made on a GPU leave the CPU's caches warm. The time of an empty Python call after
+  // displaced caches excuses a Python subject, but does not accuse the compiled one beside it.
   const double sure_us =
       m_context.clock == Clock::device ? m_context.empty_native.lone_us : lone_us;
   return {sure_us, allowed_us - sure_us};
@@ -157,7 +157,7 @@ std::pair<double, double> TurnConductor::first_call_overhead_us(std::int64_t cha
 
 namespace {
 
-/// CPU time of all callers but the first, whose account ForeignCpus keeps.
+/// CPU time of all callers but the first, which ForeignCpus accounts for.
 std::chrono::nanoseconds other_callers_time(const std::vector<FirstCaller>& callers) {
   std::chrono::nanoseconds sum{0};
   for (std::size_t i = 1; i < callers.size(); ++i) {
@@ -166,18 +166,17 @@ std::chrono::nanoseconds other_callers_time(const std::vector<FirstCaller>& call
   return sum;
 }
 
-/// The rounds that are taken at most: which one is the last is known to nobody, since only what
-/// comes behind it is judged.
+/// The maximal number of rounds. The last one is secret, since the calls after it are judged.
 std::int64_t draw_rounds(const protocol::FirstCallsArgs& args) {
   const std::int64_t few = std::max(args.least, args.most - args.most / 4);
   return few + draw_secret<std::uint32_t>() % (args.most - few + 1);
 }
 
-/// Who failed, and how.
+/// Which caller failed, and how.
 using CallersFailure = std::optional<std::pair<std::size_t, Failure>>;
 
-/// A round more, whose last output is judged: in every other request that of new inputs. The judge
-/// of a GPU keeps one output, so each is judged before the next caller's call.
+/// One more round, whose last outputs are judged; in every other request those of new inputs. A
+/// GPU's judge keeps one output, so each is judged before the next caller's call.
 CallersFailure judge_last_calls(const std::vector<std::unique_ptr<TurnConductor>>& conductors) {
   const bool ends_on_new = draw_secret<std::uint32_t>() % 2 == 0;
   for (const bool is_new : {true, false}) {
@@ -194,8 +193,8 @@ CallersFailure judge_last_calls(const std::vector<std::unique_ptr<TurnConductor>
   return std::nullopt;
 }
 
-/// One call of each, new and again. Who comes first changes, and each call, new or again, follows
-/// one of every other caller.
+/// One call of each caller, on new and on repeated inputs. The first caller alternates, and each
+/// call follows one of every other caller.
 CallersFailure take_single_calls(const std::vector<std::unique_ptr<TurnConductor>>& conductors,
                                  std::int64_t round, protocol::FirstCallsResult& result) {
   for (const bool is_new : {true, false}) {
@@ -210,17 +209,17 @@ CallersFailure take_single_calls(const std::vector<std::unique_ptr<TurnConductor
   return std::nullopt;
 }
 
-/// What all callers together may take of the device's free memory for inputs of chains.
+/// The share of the device's free memory for chain inputs of all callers.
 constexpr double k_chains_of_free_memory = 0.5;
 
-/// What is common to the chains of a request.
+/// The common parameters of a request's chains.
 struct ChainPlan {
-  std::int64_t most = 0;    ///< calls; 0: single calls
-  bool with_fills = false;  ///< also without calls: the callers are of two kinds
+  std::int64_t most = 0;    ///< calls per chain; 0: single calls
+  bool with_fills = false;  ///< also time chains without calls: the callers are of two kinds
 };
 
-/// The same of chains of equal length. How long they are is drawn for each round, so that no call
-/// of the first is known to be the last, which may be judged.
+/// The same with chains of equal length. The length is drawn for each round, so that no call of the
+/// first caller is known to be the last, which may be judged.
 CallersFailure take_chains(const std::vector<std::unique_ptr<TurnConductor>>& conductors,
                            const ChainPlan& plan, std::int64_t round,
                            protocol::FirstCallsResult& result) {
@@ -258,8 +257,8 @@ Outcome<ChainPlan> plan_chains(const std::vector<FirstCaller>& callers,
   return plan;
 }
 
-/// Getting a chain ready takes longer than the chain: only what was timed counts as spent, up to
-/// some times the budget in all.
+/// Preparing a chain takes longer than the chain, so only timed work counts as spent, up to this
+/// multiple of the budget in total.
 constexpr double k_most_time_of_budget = 6;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// First calls in chains: on a GPU a single one lasts microseconds, and the messages around it
-// scatter by tens of them. So many follow each other that the messages, which come once, are little
-// beside them. The device itself puts the inputs of each in place, right before it.
+// First calls in chains. On a GPU a single call lasts microseconds, while the messages around it
+// scatter by tens of microseconds. So many calls follow each other between two messages. The device
+// itself copies each call's inputs right before it.
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -15,8 +15,9 @@
 namespace wb::worker {
 namespace {
 
-/// Of the chains with calls, drawn when they have ended: whose last output is judged. Who skips one
-/// call in five is found in all but one of ten thousand comparisons, by some 50 of them.
+/// How many chains with calls have their last output judged, drawn after they ended. Some 50 chains
+/// per comparison find a subject that skips one call in five in all but one of ten thousand
+/// comparisons.
 constexpr std::uint32_t k_judged_chain_one_in = 8;
 
 }  // namespace
@@ -27,7 +28,8 @@ std::int64_t TurnConductor::most_chained_calls(double room_bytes) const {
                        m_context.clock);
 }
 
-/// Those of `again` are the last seed's, so whoever remembers one result is spared all the work.
+/// Seeds of `again` are all the last one, so that a subject that remembers one result is spared all
+/// the work.
 Json TurnConductor::chain_of(ChainOf what, std::int64_t calls) {
   m_poison = draw_poison();
   m_draw = problem::Draw::normal;
@@ -61,9 +63,9 @@ Outcome<double> TurnConductor::chained_call_us(ChainOf what, std::int64_t calls)
     if (!wrong.ok()) return wrong.error();
     if (*wrong) return wrong_timed_output(**wrong);
   }
-  // From "started" on: before it the subject queues, for longer than a chain lasts where it is
-  // Python. A supervisor that heard of the start late for want of a CPU has that added; one that
-  // was told late counts no less than the subject says, which can only lengthen it.
+  // Measured from "started", before which the subject queues, which takes longer than a chain for
+  // Python. The delay of a supervisor that noticed the start late for lack of a CPU is added. If it
+  // was told late, the subject's own time is the minimum, which can only lengthen the result.
   const double told_us = time->wall_us + time->late_us - time->own_delay_us;
   const double us = std::max(told_us, std::min(time->reported_us, time->around_us));
   m_chained_us += us;

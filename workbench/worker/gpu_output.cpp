@@ -14,13 +14,13 @@ namespace wb::worker {
 namespace {
 
 constexpr int k_idle_copies = 5;
-/// Of a copy to the host through pageable memory: slower than any machine's, and a message.
+/// Bounds for a copy to the host through pageable memory: slower than any machine's, and a message.
 constexpr double k_slow_copy_bytes_per_us = 1'000, k_copy_message_us = 200;
 
 }  // namespace
 
 double after_done_us(double copied_us, const IdleCopy& idle) {
-  // The slowest of them: what a message takes now and then accuses nobody.
+  // Uses the slowest copy, so that an occasional slow message accuses nobody.
   return std::max(copied_us - idle.most_us, 0.0);
 }
 
@@ -77,7 +77,7 @@ Outcome<void> GpuOutput::taken_up() {
       if (!copied.ok()) return copied.error();
       device_us.push_back(*copied);
     }
-    if (i == 0) continue;  // the first one reserves
+    if (i == 0) continue;  // the first one reserves memory
     const double us = us_since(begin);
     m_idle.least_us = std::min(m_idle.least_us, us);
     m_idle.most_us = std::max(m_idle.most_us, us);
@@ -86,13 +86,13 @@ Outcome<void> GpuOutput::taken_up() {
   return {};
 }
 
-Outcome<BlockEnd> GpuOutput::at_done(const Json&, Look look) {
+Outcome<BlockEnd> GpuOutput::at_done(const Json&, TakeOutput take) {
   BlockEnd end;
   if (m_shown) {
     end.own_copy_us = std::min(m_idle.least_us, most_own_copy_us(m_shown->bytes().size()));
     return end;
   }
-  if (look == Look::yes) {
+  if (take == TakeOutput::yes) {
     const Deadline begin = std::chrono::steady_clock::now();
     const auto taken = m_judge->take(*m_borrowed.output, m_wait->deadline, m_wait->cancel);
     if (!taken.ok()) return taken.error();

@@ -21,15 +21,15 @@ using problem::Tensor;
 
 namespace {
 
-/// In the order in which they are handed over.
+/// In the order of their descriptors.
 std::vector<Tensor> inputs_of(const Problem& problem) {
   std::vector<Tensor> inputs{Tensor::q, Tensor::k, Tensor::v};
   if (problem.mask != problem::MaskKind::none) inputs.push_back(Tensor::mask);
   return inputs;
 }
 
-/// One for each input: null for one without elements, else `blocks`, `threads` and the kernel's
-/// parameter as it lies in memory, whose first eight bytes become the tensor's address.
+/// One entry per input: null for one without elements, else `blocks`, `threads` and the kernel's
+/// parameter struct as bytes, whose first eight become the tensor's address.
 Json fills_of(const Problem& problem, std::uint32_t seed, problem::Draw draw) {
   static_assert(offsetof(cuda::device::FillParams, to) == 0);
   Json fills = Json::array();

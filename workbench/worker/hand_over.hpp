@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What goes from hand to hand while a subject is judged or timed: outputs in shared memory under a
-// poison, and inputs for subjects that cannot make their own. Used by turns and runs.
+// Data passed to a subject for judging or timing: outputs in poisoned shared memory, and inputs for
+// subjects that cannot make their own. Used by turns and runs.
 #pragma once
 
 #include <optional>
@@ -15,25 +15,26 @@
 
 namespace wb::worker {
 
-/// 62 bits: exact in a signed 64-bit JSON number.
+/// 62 bits, which a signed 64-bit JSON number holds exactly.
 problem::Poison draw_poison();
 
 /// Filled with the poison. Failures: environment.
 Outcome<SharedMemory> make_output(const char* name, std::size_t size_bytes,
                                   const problem::Poison& poison);
 
-/// Inputs for a subject that cannot make them itself (Python). On the CPU memory files, filled here
-/// and mapped there. On a GPU the launches of the kernel that makes those of compiled subjects,
-/// which the subject queues for tensors of its own: nothing crosses the bus.
+/// Inputs for a subject that cannot make them (Python). On the CPU: memory files, filled by the
+/// supervisor and mapped by the subject. On a GPU: the kernel launches that make the inputs of
+/// compiled subjects, which the subject queues for its own tensors, so that nothing crosses the
+/// bus.
 class HandedInputs {
  public:
   /// Failures: environment (no memory; on a GPU no device code).
   static Outcome<HandedInputs> create(const problem::Problem& problem, Clock clock);
-  /// New values. `message`, which the subject gets next, is told of them.
+  /// Makes new values, and adds what the subject needs to its next `message`.
   void refill(std::uint32_t seed, problem::Draw draw, int threads, Json& message);
-  /// Reads them all as worker::read_through() does.
+  /// Reads all inputs with worker::read_through().
   void read_through(int threads) const;
-  /// q, k, v and, when the problem has one, mask; on a GPU none.
+  /// q, k, v and, if the problem has one, mask; none on a GPU.
   [[nodiscard]] std::vector<int> fds() const;
 
  private:
@@ -44,8 +45,8 @@ class HandedInputs {
   std::vector<SharedMemory> m_tensors;
 };
 
-/// The device code that `fills` are launches of, in a memory file; nothing when this worker has
-/// none. Failures: environment.
+/// The device code of those launches, in a memory file; nothing when this worker has none.
+/// Failures: environment.
 Outcome<std::optional<SharedMemory>> fill_code();
 
 }  // namespace wb::worker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a worker finds out about its machine when the host says hello: the CPU set, the interpreter
-// for Python subjects, and where its own files lie. Who calls: supervisor.
+// What a worker determines about its machine at hello: the CPU set, the interpreter for Python
+// subjects, and the place of its own files. Used by supervisor.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ std::string_view worker_version();
 /// process may not run on).
 Result<std::vector<int>> choose_cpus(std::string_view text, const std::vector<int>& allowed);
 
-/// The real path of an interpreter ("python3", a virtual environment's): asks it for
-/// sys.executable, because a shim may need the environment that subjects do not get. Errors:
+/// The real path of an interpreter ("python3", a virtual environment's). Asks it for
+/// sys.executable, because a shim may need environment variables that subjects do not get. Errors:
 /// not_found, invalid.
 Result<std::string> find_python(const std::string& wanted);
 

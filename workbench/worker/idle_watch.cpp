@@ -11,9 +11,10 @@
 namespace wb::worker {
 namespace {
 
-/// Microseconds a gap, on average.
+/// Average limits in microseconds per gap.
 constexpr double k_most_others_us = 20, k_most_after_us = 50;
-/// Of the gaps: a median hides fewer than half; an honest thread may be on its way to sleep.
+/// Share of gaps: fewer than half, since the median hides that many; an honest thread may still be
+/// going to sleep.
 constexpr double k_most_running_frac = 0.25;
 constexpr std::chrono::milliseconds k_library_patience{25}, k_look{5};
 constexpr double k_most_restless_us = 200;
@@ -33,12 +34,12 @@ bool was_busy(const IdleFacts& facts) {
          facts.after_us > k_most_after_us * facts.gaps;
 }
 
-bool is_restless(const SubjectProcess& subject) {
+bool is_busy_when_idle(const SubjectProcess& subject) {
   std::this_thread::sleep_for(k_library_patience);
   const auto before = cpu_time(subject.pid());
   const bool ran = runs_beside_main(subject.pid());
   std::this_thread::sleep_for(k_look);
-  // A thread that has a CPU all the while need not be in the account yet.
+  // A thread that was on a CPU the whole time may not be accounted yet.
   if (ran && runs_beside_main(subject.pid())) return true;
   const auto after = cpu_time(subject.pid());
   return before && after && us_of(*after - *before) > k_most_restless_us;

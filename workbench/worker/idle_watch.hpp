@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// IdleWatch: whether a subject does anything between the flush of the caches and a cold call. Its
-// main thread flushes and then waits; what its other threads and processes do meanwhile may be
-// fetching what was flushed. Used by turns.
+// IdleWatch: whether a subject uses CPU time between the cache flush and a cold call. Its main
+// thread flushes and then waits; its other threads and processes might fetch the flushed memory
+// again. Used by turns.
 #pragma once
 
 #include <chrono>
@@ -13,38 +13,38 @@
 
 namespace wb::worker {
 
-/// By what went on in `gaps` of them: others_us is CPU time of all threads but the main one,
-/// after_us all CPU time behind the answer to the flush. A little is the kernel's account, and the
-/// main thread going back to wait. That account is behind by up to a clock tick for a thread that
-/// has a CPU, so `running` counts the gaps at whose end a thread beside the main one ran.
+/// Activity in `gaps` such intervals. others_us: CPU time of all threads but the main one.
+/// after_us: all CPU time after the answer to the flush. A little is accounting noise and the main
+/// thread returning to its wait. Accounting lags by up to a clock tick for a thread on a CPU, so
+/// `running` counts the gaps at whose end another thread was running.
 struct IdleFacts {
   int gaps = 0, running = 0;
   double others_us = 0, after_us = 0;
 };
 bool was_busy(const IdleFacts& facts);
 
-/// Whether an idle subject's threads go on working when their library's would have gone to sleep:
-/// those of OpenMP spin for some 10 ms behind a call. Takes 30 ms.
-bool is_restless(const SubjectProcess& subject);
+/// True when threads of an idle subject keep working longer than a library's would; OpenMP threads
+/// spin for some 10 ms after a call. Takes 30 ms.
+bool is_busy_when_idle(const SubjectProcess& subject);
 
-/// What is read of a subject's process; nothing where it cannot be told.
+/// The readings of a subject's process; nothing when unknown.
 struct IdleAccounts {
   using Time = std::optional<std::chrono::nanoseconds>;
-  std::function<Time()> all;   ///< CPU time, all threads together
-  std::function<Time()> main;  ///< of the main thread
+  std::function<Time()> all;   ///< CPU time of all threads together
+  std::function<Time()> main;  ///< CPU time of the main thread
   std::function<bool()> runs_beside_main;
 };
-/// By the kernel. The subject must outlive it.
+/// Reads the kernel's accounts. The subject must outlive it.
 IdleAccounts idle_accounts(const SubjectProcess& subject);
 
 class IdleWatch {
  public:
   explicit IdleWatch(IdleAccounts accounts) : m_accounts(std::move(accounts)) {}
-  /// Before the message that ends in a flush. `fills`: its threads make inputs there as well, so
-  /// that only what comes after the answer counts.
+  /// Called before the message that ends in a flush. `fills`: its threads also make inputs there,
+  /// so that only time after the answer counts.
   void before_flush(bool fills);
   void after_flush();
-  /// Before the message that starts the call.
+  /// Called before the message that starts the call.
   void before_call();
   [[nodiscard]] const IdleFacts& facts() const { return m_facts; }
 

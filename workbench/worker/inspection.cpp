@@ -18,10 +18,10 @@
 namespace wb::worker {
 namespace {
 
-constexpr std::size_t k_most_launches = 8;  ///< of one call
+constexpr std::size_t k_most_launches = 8;  ///< per call
 constexpr std::uint64_t k_report_bytes = 4u << 20;
-constexpr std::size_t k_csv_bytes = 128u << 10;    ///< kept of ncu's report: the log holds it
-constexpr std::size_t k_printed_bytes = 8u << 10;  ///< of what tool and variant print, twice
+constexpr std::size_t k_csv_bytes = 128u << 10;    ///< kept of ncu's report in the log
+constexpr std::size_t k_printed_bytes = 8u << 10;  ///< of the output of tool and variant, twice
 constexpr std::size_t k_words_bytes = 400;
 constexpr std::array k_sections = {"SpeedOfLight",
                                    "LaunchStats",
@@ -56,7 +56,7 @@ protocol::ProfileResult not_available(std::string reason) {
   return result;
 }
 
-/// What came of it. The tool's report is in a file: it may be larger than a message.
+/// The result of a run. The tool's report is in a file, since it may exceed a message.
 struct Run {
   std::string report, printed;
   std::optional<ExerciseEnd> end;  ///< of the call itself
@@ -68,12 +68,12 @@ Outcome<Json> run_tool(const InspectionTask& task) {
   return Json{{"printed", outcome->err + outcome->out}};
 }
 
-/// What the tool says where its report does not: its own words, or those of the call.
+/// The explanation when the report has none: output of the tool or of the call.
 std::string words_of(const Run& run) {
   return printable(run.report.empty() ? run.printed : run.report, k_words_bytes);
 }
 
-/// The log holds text: what is none becomes a question mark.
+/// The log holds text: other bytes become question marks.
 std::string plain_text(std::string text) {
   for (char& c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -82,14 +82,14 @@ std::string plain_text(std::string text) {
   return text;
 }
 
-/// A call that came to its end says so. Tools report on what ran before as if it were all.
+/// For a call that did not report its end; tools report on a partial run as if it were complete.
 Failure ended_early() {
   return {Invalidity::runtime, "the variant ended the process before the call was over", {}};
 }
 
 Outcome<protocol::ProfileResult> read_profile(const Run& run) {
   if (const auto why = why_ncu_is_blocked(run.report + run.printed)) return not_available(*why);
-  // Before "no kernel was profiled": a call that failed launched none.
+  // Before "no kernel was profiled", since a failed call launches none.
   if (run.end && run.end->failure) return *run.end->failure;
   Result<Json> launches = measure::read_ncu_report(run.report, k_most_launches);
   if (!launches.ok()) {
@@ -101,7 +101,7 @@ Outcome<protocol::ProfileResult> read_profile(const Run& run) {
   protocol::ProfileResult result;
   result.available = true;
   result.records = {{"launches", *std::move(launches)}};
-  // The whole of it or nothing: half a table says something else.
+  // All or nothing, since half a table would mislead.
   if (run.report.size() <= k_csv_bytes) result.records["csv"] = plain_text(run.report);
   return result;
 }
@@ -140,7 +140,7 @@ std::vector<std::string> inspection_command(const InspectionTask& task) {
   };
   if (is_ncu(task)) {
     add({"--csv", "--page", "details", "--print-units", "base"});
-    // Clocks stay as they are: fixing them needs rights, and others may be measuring.
+    // Clocks are not fixed: that needs rights, and others may be measuring.
     add({"--clock-control", "none", "--cache-control", "none"});
     add({"--profile-from-start", "off", "--launch-count", fmt::to_string(k_most_launches)});
     for (const char* section : k_sections) add({"--section", section});
@@ -161,7 +161,7 @@ Result<fs::path> find_inspection_program(std::string_view tool) {
   return find_program(name);
 }
 
-Outcome<protocol::ProfileResult> inspect(Family& family, const InspectionTask& task,
+Outcome<protocol::ProfileResult> inspect(ChildRegistry& registry, const InspectionTask& task,
                                          Deadline deadline, CancelSource cancel) {
   InspectionTask found = task;
   if (found.program.empty()) {
@@ -178,7 +178,7 @@ Outcome<protocol::ProfileResult> inspect(Family& family, const InspectionTask& t
   fs::create_directory(task.order.folder, error);
   if (error) return environment("cannot make a folder for the call: " + error.message());
   const auto answer = run_forked(
-      family, [&] { return run_tool(found); }, task.tool, deadline, cancel);
+      registry, [&] { return run_tool(found); }, task.tool, deadline, cancel);
   if (!answer.ok()) return answer.error();
   Run run;
   run.printed = answer->value("printed", "");

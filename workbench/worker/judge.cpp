@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The judge's own process: private copy first, then inputs from the seed, then the comparison, on
-// the CPU or on a GPU.
+// The judge's process: private copy first, then inputs from the seed, then the comparison, on the
+// CPU or a GPU.
 #include <malloc.h>
 
 #include <cstring>
@@ -29,8 +29,8 @@ using problem::Poison;
 
 namespace {
 
-/// Of what one output needed so much is kept for the next one: memory that comes fresh from the
-/// system costs more than what is computed in it. More than this the problems may want themselves.
+/// How much freed memory is kept for the next output, since fresh memory from the system costs more
+/// than the computation in it. Keeping more could starve the problems.
 constexpr int k_kept_bytes = 64 << 20;
 
 struct Answer {
@@ -43,16 +43,16 @@ Error computes_on_cpu(std::string_view question) {
                "this judge computes on the CPU", ""};
 }
 
-/// On what the judge computes. Answers to questions are those of JudgeProcess.
+/// The judge's computing side. Answers to requests are those of JudgeProcess.
 class Bench {
  public:
   virtual ~Bench() = default;
-  /// The subject may still hold the memory of `out` and write to it: a bench reads it once, into a
-  /// copy of its own, and judges that. It draws which rows are sampled, too.
+  /// The subject may still write to the memory of `out`, so it is read once into a private copy,
+  /// which is judged. Also draws the sampled rows.
   virtual Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
                                       std::span<const float> lse, const JudgeOptions& options) = 0;
   virtual Result<Answer> answer(std::string_view question, const Json& message) = 0;
-  /// Of the copy that was taken last, instead of memory files.
+  /// Judges the last copy taken, instead of memory files.
   virtual Result<OutputVerdict> judge_taken(const JudgeTask& task, const JudgeOptions& options) = 0;
 };
 
@@ -84,7 +84,7 @@ class CpuBench final : public Bench {
   }
 
  private:
-  problem::Bytes m_out;  ///< a copy of what is judged; both keep their storage: see k_kept_bytes
+  problem::Bytes m_out;  ///< a copy of the judged output; both keep their storage: see k_kept_bytes
   problem::Inputs m_inputs;
 };
 
@@ -98,7 +98,7 @@ class GpuBench final : public Bench {
   }
   Result<OutputVerdict> judge(const JudgeTask& task, std::span<const std::byte> out,
                               std::span<const float> lse, const JudgeOptions& options) override {
-    // Its copy is the one on the device.
+    // The copy is on the device.
     JudgeOptions drawn = options;
     drawn.sample_seed = draw_secret<std::uint32_t>();
     WB_TRY_ASSIGN(OutputVerdict verdict,
@@ -136,7 +136,7 @@ class GpuBench final : public Bench {
 
  private:
   explicit GpuBench(cuda::GpuJudge judge) : m_judge(std::move(judge)) {}
-  /// Why there can be none, or nothing.
+  /// Why there can be no loans, or nothing.
   std::string start_loans();
   void end_loans(const Json& message);
   Result<Answer> lend(const Json& message);
@@ -196,7 +196,7 @@ Result<Answer> GpuBench::take(const Json& message) {
   return Answer{{{"device_us", m_taken.device_us}}};
 }
 
-/// What could not be started answers every message so.
+/// Answers every message with the reason why the start failed.
 class BrokenBench final : public Bench {
  public:
   explicit BrokenBench(Error error) : m_error(std::move(error)) {}

@@ -66,9 +66,9 @@ Json to_json(const GpuFacts& facts) {
           {"why_not_lent", facts.why_not_lent}};
 }
 
-JudgeProcess::JudgeProcess(Family& family, std::string own_program, Confinement confinement,
-                           std::optional<int> gpu)
-    : m_family(family),
+JudgeProcess::JudgeProcess(ChildRegistry& registry, std::string own_program,
+                           Confinement confinement, std::optional<int> gpu)
+    : m_registry(registry),
       m_own_program(std::move(own_program)),
       m_confinement(std::move(confinement)),
       m_gpu(gpu) {
@@ -85,7 +85,7 @@ Result<void> JudgeProcess::start() {
     spec.env = gpu_environment();
   }
   spec.confinement = m_confinement;
-  WB_TRY_ASSIGN(Child child, Child::spawn(m_family, spec));
+  WB_TRY_ASSIGN(Child child, Child::spawn(m_registry, spec));
   m_child = std::move(child);
   return {};
 }
@@ -122,7 +122,7 @@ Outcome<Message> JudgeProcess::ask_for_more(const Json& message, std::span<const
     }
   }
   if (const auto fault = answer->body.find("fault"); fault != answer->body.end()) {
-    // It says itself why; that it is killed now is no news.
+    // The answer names the cause; its process is killed afterwards.
     const std::string words = fault->is_string() ? fault->get<std::string>() : fault->dump();
     m_child->kill();
     m_child.reset();

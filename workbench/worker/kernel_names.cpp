@@ -11,7 +11,7 @@ namespace wb::worker {
 namespace {
 
 constexpr std::uint32_t k_kernel_names_seed = 1;
-constexpr std::size_t k_most_kernel_names = 32;  ///< as subject_kernels.py tells at most
+constexpr std::size_t k_most_kernel_names = 32;  ///< the maximum of subject_kernels.py
 constexpr std::size_t k_kernel_name_bytes = 300;
 constexpr std::size_t k_launch_size_bytes = 40;
 constexpr std::size_t k_kernel_reason_bytes = 400;
@@ -22,7 +22,7 @@ std::string word_of(const Json& launch, const char* key, std::size_t max_bytes) 
   return printable(found->get<std::string>(), max_bytes);
 }
 
-/// The launch as ncu's records have it, without metrics; null where it is none.
+/// The launch in the form of ncu's records, without metrics; null when malformed.
 Json read_launch(const Json& launch) {
   if (!launch.is_object()) return nullptr;
   const std::string kernel = word_of(launch, "kernel", k_kernel_name_bytes);

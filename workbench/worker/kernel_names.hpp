@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The kernels that one call of a Python subject launches on a GPU, as torch.profiler tells from
-// inside its process: which of a library's implementations really ran. Evidence, never a timed
-// figure. Who calls: the supervisor (`profile`).
+// The kernels that one call of a Python subject launches on a GPU, by torch.profiler inside its
+// process: they show which of a library's implementations ran. Evidence, never a timed figure. Used
+// by the supervisor (`profile`).
 #pragma once
 
 #include "protocol/protocol.hpp"
@@ -10,15 +10,15 @@
 
 namespace wb::worker {
 
-/// One call on inputs of seed 1. The process is no good for judging or timing afterwards: CUPTI
-/// stays attached to it and slows its launches. Not available: why stands in the result. Failures:
-/// constraints (it refuses the problem), runtime, timeout, environment.
+/// One call on inputs of seed 1. The process must not be judged or timed afterwards, since CUPTI
+/// stays attached and slows its launches. When the profiler is not available, the result says why.
+/// Failures: constraints (the subject refuses the problem), runtime, timeout, environment.
 Outcome<protocol::ProfileResult> name_kernels(SubjectProcess& subject,
                                               const problem::Problem& problem,
                                               const TurnContext& context, const Wait& wait);
 
-/// What the subject's process answered, of which nothing is believed to be well formed: names are
-/// made printable and cut, what is no launch is left out.
+/// Reads the untrusted answer of the subject's process: names are made printable and cut, and
+/// entries that are no launches are left out.
 protocol::ProfileResult read_kernel_names(const Json& answer);
 
 }  // namespace wb::worker

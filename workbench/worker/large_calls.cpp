@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A block as timed ones are, on inputs of large magnitude: a variant that knows by whatever sign
-// that it is being timed has to be right there, too.
+// A block like the timed ones, on inputs of large magnitude: a variant that recognizes timing in
+// any way must be correct there too.
 #include <algorithm>
 
 #include "measure/statistics.hpp"
@@ -9,7 +9,7 @@
 namespace wb::worker {
 namespace {
 
-constexpr double k_long_call_us = 500;  ///< a call that takes longer is made once
+constexpr double k_long_call_us = 500;  ///< longer calls are made once
 
 }  // namespace
 

@@ -15,11 +15,11 @@
 namespace wb::worker {
 namespace {
 
-constexpr int k_gpus_begin = 1 << 12, k_gpu_places = 1 << 16;  // behind the CPUs
+constexpr int k_gpus_begin = 1 << 12, k_gpu_places = 1 << 16;  // after the CPUs
 constexpr int k_poll_ms = 1;
-constexpr mode_t k_lock_mode = 0222;  // of all users, and to be read by none
+constexpr mode_t k_lock_mode = 0222;  // writable for all users, readable for none
 
-/// Open-file-description locks: they belong to the descriptor, so two workers never share one.
+/// Open-file-description locks belong to the descriptor, so two workers never share one.
 bool set_lock(int fd, short type, off_t begin, off_t length) {
   struct flock range {};
   range.l_type = type;
@@ -41,7 +41,7 @@ bool canceled_within(CancelSource cancel, int wait_ms) {
 }  // namespace
 
 fs::path machine_lock_path() {
-  // Not the user's TMPDIR: every session of the machine has to meet at one file.
+  // Not the user's TMPDIR, since all sessions of the machine must use the same file.
   return "/tmp/sdpa-wb-devices.lock";
 }
 
@@ -52,13 +52,13 @@ int gpu_place(std::string_view id) {
 }
 
 Result<DeviceLock> DeviceLock::open(const fs::path& path, std::vector<int> places) {
-  // Without O_CREAT first: in a sticky folder the kernel refuses to "create" another user's file.
+  // First without O_CREAT: in a sticky folder the kernel refuses to "create" another user's file.
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid() && errno == ENOENT) {
     fd.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, k_lock_mode));
   }
   if (fd.valid())
-    ::fchmod(fd.get(), k_lock_mode);  // whatever the umask; refused to all but one user
+    ::fchmod(fd.get(), k_lock_mode);  // independent of the umask; fails for all but the owner
   if (!fd.valid()) return errno_error("open the device lock", path, errno);
   std::sort(places.begin(), places.end());
   return DeviceLock(path, std::move(fd), std::move(places));

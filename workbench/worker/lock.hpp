@@ -19,11 +19,10 @@ namespace wb::worker {
 
 class DeviceLock {
  public:
-  /// The file can be opened for writing only, which is all that a write lock needs, and which
-  /// subjects may not: who cannot open it cannot lock it either.
-  /// A byte per place (CPU number, or gpu_place()) in one file that all users of the machine share.
-  /// Waiting is fair between two sessions: who waits holds the queue, and who has just finished
-  /// must queue again.
+  /// Locks one byte per place (CPU number, or gpu_place()) in a file that all users of the machine
+  /// share. The file can be opened for writing only, which a write lock needs and subjects may not
+  /// do, so that subjects cannot lock it. Waiting is fair between two sessions: the waiting one
+  /// holds the queue, and the one that just finished must queue again.
   static Result<DeviceLock> open(const fs::path& path, std::vector<int> places);
 
   /// Released on destruction.
@@ -37,7 +36,7 @@ class DeviceLock {
    private:
     int m_fd = -1;
   };
-  /// Errors: locked (another session kept the device until the deadline), canceled, io.
+  /// Errors: locked (another session held the device until the deadline), canceled, io.
   Result<Held> acquire(Deadline deadline, CancelSource cancel) const;
 
  private:
@@ -48,14 +47,14 @@ class DeviceLock {
   std::vector<int> m_places;  // ascending, so that overlapping sets cannot deadlock
 };
 
-/// Byte of place n in the queue of the file: this and n.
+/// Place n's byte in the queue part of the file is at this offset plus n.
 inline constexpr off_t k_queue_begin = 1 << 20;
 
-/// The place of a GPU, from its stable id: the same in every process, whatever devices that sees.
-/// Two GPUs that share one by chance queue for nothing.
+/// The place of a GPU, from its stable id, so that it is the same in every process, whatever
+/// devices are visible. Two GPUs with the same place by chance queue needlessly.
 int gpu_place(std::string_view id);
 
-/// The file that all workers of this machine use.
+/// The lock file of all workers of this machine.
 fs::path machine_lock_path();
 
 }  // namespace wb::worker

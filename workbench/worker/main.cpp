@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// sdpa-wb-worker: measures and judges variants for a session elsewhere. Started by sdpa-wb through
-// a transport; people start it only to see its version. docs/contracts/worker_protocol.md.
+// sdpa-wb-worker: measures and judges variants for a session on this or another machine. Started by
+// sdpa-wb through a transport; people start it only to see its version. See
+// docs/contracts/worker_protocol.md.
 #include <fmt/format.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -35,10 +36,10 @@ int print_version() {
 int run(int argc, char** argv) {
   namespace worker = wb::worker;
   const std::string_view argument = argc > 1 ? argv[1] : "";
-  // Closed peers are seen as failed writes; the signal would only hide where.
+  // A closed peer shows as a failed write; the signal would hide where.
   ::signal(SIGPIPE, SIG_IGN);
   if (argument == worker::k_judge_role || argument == worker::k_subject_role) {
-    // What a variant prints before it dies shall be in the capture file.
+    // Line buffering, so that output before a crash reaches the capture file.
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     const worker::Channel channel{wb::UniqueFd(worker::k_child_socket_fd)};
     const std::optional<int> gpu = worker::parse_gpu_argument(argc > 2 ? argv[2] : "");
@@ -46,7 +47,7 @@ int run(int argc, char** argv) {
                                             : worker::run_subject(channel, gpu);
   }
   if (argument == worker::k_exercise_role && argc == 3) return worker::run_exercise(argv[2]);
-  // The roles above are children of ours, which start in order.
+  // Not for the roles above, whose state the supervisor has already set.
   wb::put_inherited_in_order();
   if (argument == "--version") return print_version();
   if (argc > 1 || ::isatty(STDIN_FILENO) == 1) {

@@ -23,7 +23,7 @@ Result<Mapping> Mapping::of(int fd, std::size_t size_bytes, bool writable) {
   }
   if (size_bytes == 0) return Mapping();
   const int protection = PROT_READ | (writable ? PROT_WRITE : 0);
-  // All of it is about to be written or read: its pages come at once, not one fault after another.
+  // All of it will be written or read, so its pages are mapped at once instead of by single faults.
   const int flags = MAP_SHARED | MAP_POPULATE;
   void* address = ::mmap(nullptr, size_bytes, protection, flags, fd, 0);
   if (address == MAP_FAILED) return errno_error("map", "a memory file", errno);
@@ -54,7 +54,7 @@ std::uint64_t available_memory_bytes() {
 }
 
 Result<SharedMemory> SharedMemory::create(const char* name, std::size_t size_bytes) {
-  // Memory files know no limit of their own: the kernel would rather end other processes.
+  // Memory files have no limit of their own; the kernel would kill other processes instead.
   if (size_bytes > available_memory_bytes() / 2) {
     return Error{
         ErrorCode::limit, "reserve memory for", name,
@@ -63,7 +63,7 @@ Result<SharedMemory> SharedMemory::create(const char* name, std::size_t size_byt
   }
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return errno_error("create", "a memory file", errno);
-  // fallocate and not ftruncate alone: a full /dev/shm must fail here, not as SIGBUS later.
+  // fallocate, since with ftruncate alone a full /dev/shm would fail later as SIGBUS.
   if (size_bytes > 0 && (::ftruncate(fd.get(), static_cast<off_t>(size_bytes)) != 0 ||
                          ::fallocate(fd.get(), 0, 0, static_cast<off_t>(size_bytes)) != 0)) {
     return errno_error("reserve", "a memory file", errno);

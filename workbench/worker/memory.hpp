@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SharedMemory: an anonymous memory file for one tensor, handed from the supervisor to a subject
+// SharedMemory: an anonymous memory file for one tensor, passed from the supervisor to a subject
 // and then to the judge. Its size is sealed, so that no holder can make another's mapping fault.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace wb::worker {
 /// A mapping of a whole memory file, unmapped on destruction.
 class Mapping {
  public:
-  /// `size_bytes` must be what the file holds. Errors: invalid (another size), io.
+  /// `size_bytes` must be the file's size. Errors: invalid (another size), io.
   static Result<Mapping> of(int fd, std::size_t size_bytes, bool writable);
   Mapping() = default;
   Mapping(Mapping&& other) noexcept;
@@ -28,12 +28,12 @@ class Mapping {
   std::span<std::byte> m_bytes;
 };
 
-/// Bytes that the kernel could give out now without killing anybody; 0 when it does not say.
+/// Memory that the kernel could provide now without killing processes, in bytes; 0 when unknown.
 std::uint64_t available_memory_bytes();
 
 class SharedMemory {
  public:
-  /// Errors: limit (more than half of what is available now: reserving it could make the kernel end
+  /// Errors: limit (more than half of the available memory: reserving it could make the kernel kill
   /// other processes of this machine), io.
   static Result<SharedMemory> create(const char* name, std::size_t size_bytes);
   [[nodiscard]] int fd() const { return m_fd.get(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Durations as microseconds, the unit of every time that the worker tells.
+// Durations in microseconds, the unit of all times that the worker reports.
 #pragma once
 
 #include <chrono>

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int k_apart = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS;
 
-// Of the kernel's ABI since 5.12; Debian 12's headers lack some of it.
+// Part of the kernel's ABI since 5.12; Debian 12's headers lack some of it.
 constexpr long k_call_mount_setattr = 442;
 constexpr std::uint64_t k_mount_read_only = 1, k_mount_no_suid = 2;
 constexpr unsigned k_mount_recursive = 0x8000;
@@ -38,7 +38,7 @@ bool change_mounts(const char* path, unsigned flags, MountAttributes attributes)
          0;
 }
 
-/// What the launching process tells before it ends.
+/// The launching process's report before it ends.
 struct LaunchReport {
   pid_t init = -1, leader = -1;
   int error_number = 0;
@@ -53,14 +53,14 @@ bool write_file(const char* path, std::string_view text) {
   return written;
 }
 
-/// Each id stands for itself inside, so that files keep their owner.
+/// Each id maps to itself, so that files keep their owner.
 struct IdMaps {
   std::string uid = fmt::format("{0} {0} 1\n", ::geteuid());
   std::string gid = fmt::format("{0} {0} 1\n", ::getegid());
 };
 
-/// Root needs no user namespace for the others, and inside one it could not read what belongs to
-/// somebody else, such as an interpreter below a user's home.
+/// Root needs no user namespace for the others, and in one it could not read other users' files,
+/// such as an interpreter below a user's home.
 const char* leave_namespaces(const IdMaps& maps) {
   if (::geteuid() == 0 && ::unshare(k_apart) == 0) return nullptr;
   if (::unshare(k_apart | CLONE_NEWUSER) != 0) return "unshare";
@@ -70,13 +70,13 @@ const char* leave_namespaces(const IdMaps& maps) {
   return nullptr;
 }
 
-/// Process 1 of the namespaces. No signal from inside ends it; it ends when `life` closes, because
-/// then the supervisor is gone, and the kernel ends all others with it.
+/// Process 1 of the namespaces. No signal from inside ends it. It ends when `life` closes, which
+/// means that the supervisor is gone, and the kernel ends all other processes with it.
 [[noreturn]] void be_init(int life) {
   ::setsid();
-  // What the supervisor had in memory when it forked is nobody's business.
+  // Hides the supervisor's memory at the fork.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  ::signal(SIGCHLD, SIG_IGN);  // the kernel reaps what falls to it
+  ::signal(SIGCHLD, SIG_IGN);  // the kernel reaps orphans
   ::dup2(life, 0);
   if (::syscall(SYS_close_range, 1, UINT_MAX, 0) != 0) {
     for (int fd = 1; fd < 4'096; ++fd) ::close(fd);
@@ -88,8 +88,8 @@ const char* leave_namespaces(const IdMaps& maps) {
   ::_exit(0);
 }
 
-/// A process between: its children are born into the namespaces that it has made, one of them as a
-/// child of its own parent.
+/// An intermediate process: its children are born into the namespaces that it made, one of them as
+/// a child of its own parent.
 [[noreturn]] void launch(const IdMaps& maps, int life, int report_to,
                          const std::function<void()>& body) {
   LaunchReport report;
@@ -155,7 +155,7 @@ Result<Namespaced> fork_in_namespaces(const std::function<void()>& body) {
   }
   report_write.reset();
   const LaunchReport report = read_launch_report(report_read.get());
-  reap(launcher);  // the init is a child of this process from now on
+  reap(launcher);  // the init becomes a child of this process
   if (report.leader > 0) return Namespaced{report.init, report.leader, std::move(life)};
   if (report.init > 0) reap(report.init);
   return not_launched(report);
@@ -171,8 +171,8 @@ const char* arrange_mounts(const NamespaceSpec& spec) {
     if (::access(file.c_str(), F_OK) != 0) continue;
     if (::mount("/dev/null", file.c_str(), nullptr, MS_BIND, nullptr) != 0) return "hide a file";
   }
-  // Its own processes only. Where a container masks parts of /proc the kernel refuses that: then
-  // the old one stays, in which others can be seen, though not named in any call.
+  // Shows only its own processes. The kernel refuses this where a container masks parts of /proc;
+  // then the old /proc stays, which shows other processes, although no call can name them.
   (void)::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
   if (!change_mounts("/", k_mount_recursive, {.set = k_mount_read_only | k_mount_no_suid})) {
     return "read-only mounts";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Subjects in namespaces of their own: process ids, System V and POSIX objects, mounts, and, but
-// under root, users. A first process of each set of namespaces holds it together: with it
-// everything inside ends. Used by child.cpp.
+// Subjects in their own namespaces: process ids, System V and POSIX objects, mounts, and (unless
+// root) users. An init process holds each set of namespaces: when it ends, all processes inside
+// end. Used by child.cpp.
 #pragma once
 
 #include <sys/types.h>
@@ -16,27 +16,27 @@
 
 namespace wb::worker {
 
-/// Made before a fork: after it nothing may allocate.
+/// Made before a fork, since nothing may allocate after it.
 struct NamespaceSpec {
-  std::string writable_folder;            ///< all else is mounted for reading only; empty: none
-  std::vector<std::string> hidden_files;  ///< /dev/null stands in their place
+  std::string writable_folder;            ///< everything else is mounted read-only; empty: none
+  std::vector<std::string> hidden_files;  ///< replaced by /dev/null
 };
 
 struct Namespaced {
-  pid_t init = -1;    ///< a child of this process from then on; what is inside ends with it
-  pid_t leader = -1;  ///< a child of this process too, as if it had been forked here
-  UniqueFd life;      ///< when it is closed, the init ends
+  pid_t init = -1;    ///< a child of this process; processes inside end with it
+  pid_t leader = -1;  ///< also a child of this process, as if forked directly
+  UniqueFd life;      ///< the init ends when it is closed
 };
 
-/// Forks a process that runs `body` in new namespaces, its mounts not arranged yet. This process
-/// must be the one that orphans fall to (Family). Errors: environment (the step that failed).
+/// Forks a process that runs `body` in new namespaces, before its mounts are arranged. This process
+/// must be a subreaper (ChildRegistry). Errors: environment (the failed step).
 Result<Namespaced> fork_in_namespaces(const std::function<void()>& body);
 
-/// In that process, before it gives anything up. Only async-signal-safe calls. Returns the step
-/// that failed, or nullptr.
+/// Called in that process before it gives up privileges. Async-signal-safe calls only. Returns the
+/// failed step, or nullptr.
 const char* arrange_mounts(const NamespaceSpec& spec);
 
-/// Why no process can be started so; nothing where one can. Tried each time.
+/// Why no process can be started in namespaces, or nothing. Tested on each call.
 std::optional<std::string> namespaces_missing();
 
 }  // namespace wb::worker

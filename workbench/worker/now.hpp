@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time that the worker's rules about durations go by: the steady clock, or what a test says.
+// The clock of the worker's rules about durations: the steady clock, or a test's.
 #pragma once
 
 #include <chrono>

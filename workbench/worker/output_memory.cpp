@@ -9,7 +9,7 @@
 namespace wb::worker {
 
 Outcome<OutputMemory> OutputMemory::create(std::size_t size_bytes, Placing placing) {
-  const Place place = draw_place(size_bytes, placing);
+  const TensorPlace place = draw_tensor_place(size_bytes, placing);
   auto file = as_outcome(SharedMemory::create("tensor", place.room_bytes));
   if (!file.ok()) return std::move(file).error();
   fill_margins(file->bytes(), place.offset, size_bytes);

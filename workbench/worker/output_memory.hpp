@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// OutputMemory: where a subject on the CPU writes an output. The memory file is the supervisor's,
-// margins and all, and the subject maps it in the place of memory of its own; so what a call left
-// there can be read without any of the subject's code. Used by turns and judged runs.
+// OutputMemory: where a subject on the CPU writes an output. The memory file belongs to the
+// supervisor, margins included, and the subject maps it in place of its own memory; so the output
+// can be read without running the subject's code. Used by turns and judged runs.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,20 @@ class OutputMemory {
   /// `size_bytes` at least 1. Failures: environment.
   static Outcome<OutputMemory> create(std::size_t size_bytes, Placing placing);
   [[nodiscard]] int fd() const { return m_file.fd(); }
-  /// Of the tensor in the file; 256-byte aligned.
+  /// Offset of the tensor in the file; 256-byte aligned.
   [[nodiscard]] std::size_t offset() const { return m_offset; }
   [[nodiscard]] Placing placing() const { return m_placing; }
-  /// As it lies in the file: a subject may be writing to it.
+  /// The shared bytes, to which a subject may be writing.
   [[nodiscard]] std::span<std::byte> bytes() const {
     return m_file.bytes().subspan(m_offset, m_size_bytes);
   }
-  /// False once anything was written beside the tensor.
+  /// False once anything was written outside the tensor.
   [[nodiscard]] bool margins_intact() const;
-  /// Copies the tensor into memory that no subject ever holds. Failures: environment.
+  /// Copies the tensor into memory that no subject can access. Failures: environment.
   Outcome<void> take();
-  /// The same memory, to be filled otherwise.
+  /// The memory of the copy, to be filled by other means.
   Outcome<std::span<std::byte>> taken_bytes();
-  /// What take() copied; it must have been called.
+  /// The copy made by take(), which must have been called.
   [[nodiscard]] const SharedMemory& taken() const { return *m_taken; }
 
  private:

@@ -20,20 +20,21 @@ namespace wb::worker {
 namespace {
 
 constexpr std::string_view k_worker_name = "sdpa-wb-worker";
-constexpr int k_generations = 64;  // a chain that is longer, or changes meanwhile, is nobody's
+constexpr int k_generations =
+    64;  // a longer chain, or one that changes meanwhile, has no known root
 
 struct ProcessStat {
   std::string name;
-  char state = 0;    ///< 0: it could not be read
-  pid_t parent = 0;  ///< 0: none, or it could not be read
+  char state = 0;    ///< 0: unreadable
+  pid_t parent = 0;  ///< 0: none, or unreadable
 };
 
-/// Of "FOLDER/stat" under an open folder, or of a full path.
+/// Reads "FOLDER/stat" below an open folder, or a full path.
 ProcessStat stat_of(int folder_fd, const std::string& folder) {
   const UniqueFd file(::openat(folder_fd, (folder + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   char text[512];
   const ssize_t got = file.valid() ? ::read(file.get(), text, sizeof text) : 0;
-  // "pid (name) state ppid …": the name may hold anything, so the last ')' ends it.
+  // "pid (name) state ppid …": the name may contain anything, so the last ')' ends it.
   const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
   const std::size_t name = line.find('(');
   const std::size_t after_name = line.rfind(')');
@@ -67,7 +68,7 @@ void for_each_number(const std::string& folder, const Body& body) {
   ::closedir(entries);
 }
 
-/// From /proc/PID/task/TID/children; nothing when this kernel keeps no such lists.
+/// From /proc/PID/task/TID/children; nothing when this kernel has no such lists.
 std::optional<std::vector<pid_t>> listed_children(pid_t parent) {
   std::vector<pid_t> pids;
   bool has_lists = true;
@@ -97,7 +98,7 @@ std::optional<std::vector<pid_t>> listed_children(pid_t parent) {
   return pids;
 }
 
-/// Of every process of the machine.
+/// Links of every process of the machine.
 std::vector<ProcessLink> all_links() {
   std::vector<ProcessLink> links;
   const UniqueFd proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -120,7 +121,7 @@ std::vector<ThreadState> threads_of(pid_t pid) {
 }
 
 OnCpu is_on_cpu(pid_t pid, pid_t thread) {
-  // To tell in which system call a thread is, the kernel first waits until it is off its CPU.
+  // To report a thread's system call, the kernel first waits until it has left its CPU.
   const std::string path = fmt::format("/proc/{}/task/{}/syscall", pid, thread);
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char text[256];
@@ -171,7 +172,7 @@ std::vector<pid_t> children_of(pid_t parent) {
   return pids;
 }
 
-bool is_of_a_worker(pid_t pid) {
+bool belongs_to_worker(pid_t pid) {
   const UniqueFd proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (int i = 0; i < k_generations && pid > 1; ++i) {
     if (pid == ::getpid()) return true;

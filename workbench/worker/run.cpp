@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One judged run: a secret seed, outputs under a poison, and the judge's verdict. On a CPU it is a
-// turn that nobody times, unless it is called in a form that no turn has.
+// One judged run: a secret seed, poisoned outputs, and the judge's verdict. On a CPU it is an
+// untimed turn, unless it is called in a form that no turn has.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,13 +24,13 @@ using problem::Draw;
 
 namespace {
 
-/// As the quickest turns of a search.
+/// As in the shortest turns of a search.
 constexpr double k_settle_us = 1'000;
-/// Calls that take longer are made once, and the plan's first call is judged.
+/// Longer calls are made once, and the plan's first call is judged.
 constexpr double k_short_call_us = 1'000;
 constexpr std::int64_t k_most_samples = 4, k_most_calls = 8;
 constexpr std::ptrdiff_t k_normal_runs = 3;  ///< of a verdict
-/// Above every placement of a turn: buffers of a run are its own.
+/// Above every placement of a turn, since a run has its own buffers.
 constexpr std::int64_t k_first_run_placement = std::int64_t{1} << 40;
 
 std::uint32_t draw_below(std::uint32_t count) {
@@ -39,16 +39,16 @@ std::uint32_t draw_below(std::uint32_t count) {
 
 /// The calls of one judged run.
 struct RunPlan {
-  double settle_us = 0;  ///< 0: the plan's first call is the one that is judged
+  double settle_us = 0;  ///< 0: the plan's first call is judged
   PlanKind kind = PlanKind::hot;
-  bool fresh_inputs = false;  ///< others than those of settling
+  bool fresh_inputs = false;  ///< different from those of settling
   bool warm = false;
   bool flush = false;
   std::int64_t samples = 1, calls = 1;
 };
 
-/// As a turn would make them, or once. Drawn, so that a variant that counts its calls, or looks at
-/// its caches or its messages, cannot tell a judged one from a timed one.
+/// Calls as in a turn, or a single one. Drawn, so that a variant that counts its calls, or looks at
+/// its caches or messages, cannot tell a judged call from a timed one.
 RunPlan draw_plan(std::optional<double> call_us) {
   RunPlan plan;
   constexpr std::array k_kinds{PlanKind::hot, PlanKind::cold, PlanKind::eager};
@@ -137,15 +137,15 @@ Outcome<void> RunConductor::prime() {
   return {};
 }
 
-/// Microseconds of one, as the subject tells.
+/// Microseconds of one call, as the subject reports.
 Outcome<double> RunConductor::call() {
   const Json go = {{"op", "go"}, {"samples", m_plan.samples}, {"calls", m_plan.calls}};
   const auto stopped = m_subject.ask_to_stop(go, m_wait);
   if (!stopped.ok()) return stopped.error();
-  const GoOn go_on(m_subject);
+  const ResumeOnExit go_on(m_subject);
   auto done = m_subject.more(m_wait);
   if (!done.ok()) return std::move(done).error();
-  const auto read = m_output->at_done(*done, Look::yes);
+  const auto read = m_output->at_done(*done, TakeOutput::yes);
   if (!read.ok()) return read.error();
   m_subject.go_on();
   auto samples = m_subject.more(m_wait);
@@ -171,7 +171,7 @@ Outcome<protocol::RunResult> RunConductor::conduct(JudgeTask task) {
   const auto call_us = call();
   if (!call_us.ok()) return call_us.error();
   if (m_context.run_us != nullptr && m_plan.samples * m_plan.calls == 1) {
-    // Its own word is not taken for how long a call takes.
+    // The subject's own report of the duration is not trusted.
     (*m_context.run_us)[key] =
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   }
@@ -183,7 +183,7 @@ Outcome<protocol::RunResult> RunConductor::conduct(JudgeTask task) {
   return protocol::RunResult{m_task.seed, *std::move(verdict), has_lse, *call_us * 1e-3};
 }
 
-/// On a GPU whose judge lends memory: the output is taken by the judge, right after the answer.
+/// On a GPU whose judge lends memory: the judge takes the output right after the answer.
 Outcome<protocol::RunResult> conduct_lent_run(SubjectProcess& subject,
                                               const protocol::RunArgs& args,
                                               const TurnContext& context, const Wait& wait,
@@ -217,8 +217,8 @@ Outcome<protocol::RunResult> conduct_lent_run(SubjectProcess& subject,
   return protocol::RunResult{task.seed, *std::move(verdict), with_lse, call_us * 1e-3};
 }
 
-/// The subject makes the output in memory of its own and copies it to ours: on a GPU whose judge
-/// lends none, and on a CPU where the tensors are views or the call is one that no turn makes.
+/// The subject makes the output in its own memory and copies it to ours: on a GPU whose judge lends
+/// none, and on a CPU for views and forms of calls that no turn has.
 Outcome<protocol::RunResult> conduct_copied_run(SubjectProcess& subject,
                                                 const protocol::RunArgs& args,
                                                 const TurnContext& context, const Wait& wait,
@@ -252,7 +252,7 @@ Outcome<protocol::RunResult> conduct_copied_run(SubjectProcess& subject,
   if (!answer.ok()) return std::move(answer).error();
   ObjectReader reader(*answer, "an answer");
   const double call_us = reader.real("call_us");
-  // A Python subject may decline to give an LSE; then it is not judged, and the result says so.
+  // A Python subject may give no LSE; then it is not judged, and the result says so.
   const bool gives_lse = subject.kind() == SubjectKind::native || reader.boolean_or("lse", false);
   const bool lse_given = lse && gives_lse;
   if (!reader.finish(true).ok()) {
@@ -300,7 +300,7 @@ Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol
   task.seed = draw_secret<std::uint32_t>();
   task.out_poison = draw_poison();
   task.lse_poison = draw_poison();
-  // What is lent has the room of a packed output.
+  // Lent memory has the size of a packed output.
   if (context.clock == Clock::device && context.judge.lends() &&
       problem::is_packed(args.form.out)) {
     return conduct_lent_run(subject, args, context, wait, task);

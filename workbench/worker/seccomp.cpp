@@ -31,15 +31,15 @@ constexpr std::uint32_t k_architecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t k_architecture = 0;  // no filter
 #endif
 
-// Numbers that are the same on every architecture, and that Debian 12's headers may lack.
+// The same numbers on every architecture; Debian 12's headers may lack them.
 constexpr std::uint32_t k_pidfd_send_signal = 424, k_pidfd_open = 434, k_clone3 = 435,
                         k_pidfd_getfd = 438, k_process_madvise = 440, k_mount_setattr = 442,
                         k_quotactl_fd = 443, k_process_mrelease = 448, k_fchmodat2 = 452,
                         k_last_known_call = 462;
 
 /// Never needed to compute: other processes, the machine's state, keys, tracing, namespaces,
-/// objects that outlive their maker, watches of which a user has few, and io_uring, which would
-/// make calls that this filter does not see.
+/// objects that outlive their creator, watches of which a user has few, and io_uring, whose calls
+/// this filter does not see.
 constexpr std::array k_denied = {
     std::uint32_t{SYS_ptrace},
     std::uint32_t{SYS_process_vm_readv},
@@ -122,7 +122,7 @@ constexpr std::array k_denied = {
 #endif
 };
 
-/// Who may use a file, and what stands with it: Landlock has no right for these.
+/// File permissions and attributes, for which Landlock has no right.
 constexpr std::array k_file_changes = {
     std::uint32_t{SYS_fchmod},
     std::uint32_t{SYS_fchmodat},
@@ -146,12 +146,13 @@ constexpr std::array k_file_changes = {
 #endif
 };
 
-/// Their first argument is a process or thread; 0 is the caller.
+/// The first argument is a process or thread; 0 is the caller.
 constexpr std::array k_scheduling = {
     std::uint32_t{SYS_sched_setaffinity}, std::uint32_t{SYS_sched_setscheduler},
     std::uint32_t{SYS_sched_setparam}, std::uint32_t{SYS_sched_setattr}};
 
-/// By a descriptor that was opened for reading: a file's flags, and who gets its signals.
+/// Possible through a descriptor opened for reading: a file's flags, and the receiver of its
+/// signals.
 constexpr std::array<std::uint32_t, 8> k_file_requests = {
     0x40086602, 0x40046602,  // FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS
     0x401c5820,              // FS_IOC_FSSETXATTR
@@ -161,17 +162,17 @@ constexpr std::array<std::uint32_t, 8> k_file_requests = {
 
 /// Commands of fcntl: locks of a process and of an open file.
 constexpr std::array<std::uint32_t, 4> k_lock_commands = {F_SETLK, F_SETLKW, 37, 38};
-/// Who gets the signals of a file, leases on it, watches of a folder.
+/// Receivers of a file's signals, leases on it, watches of a folder.
 constexpr std::array<std::uint32_t, 5> k_owner_commands = {
     F_SETOWN, 15 /* F_SETOWN_EX */, 10 /* F_SETSIG */, 1024 /* F_SETLEASE */, 1026 /* F_NOTIFY */};
-/// What would look as if somebody outside had ended the process.
+/// Signals that would look as if an outsider had ended the process.
 constexpr std::array<std::uint32_t, 4> k_ending_signals = {SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
 constexpr std::uint32_t k_allow = SECCOMP_RET_ALLOW;
 constexpr std::uint32_t k_refuse = SECCOMP_RET_ERRNO | EPERM;
 constexpr std::uint32_t k_absent = SECCOMP_RET_ERRNO | ENOSYS;
 constexpr std::uint32_t k_ignore = SECCOMP_RET_ERRNO | 0;  // success without the call
-/// Stand for the ids that only the child knows: no process has such a number.
+/// Placeholders for ids that only the child knows; no process has such a number.
 constexpr std::uint32_t k_own_id = 0x7ffffff1, k_parents_id = 0x7ffffff2;
 
 constexpr std::uint32_t answer_value(SystemCallPolicy::Answer answer) {
@@ -189,13 +190,13 @@ constexpr std::uint32_t answer_value(SystemCallPolicy::Answer answer) {
 class Program {
  public:
   void load(std::size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, offset); }
-  /// Of system call argument i the lower half: these are 32-bit values.
+  /// Loads the lower half of system call argument i: these are 32-bit values.
   void load_argument(std::size_t i, bool upper_half = false) {
     load(offsetof(seccomp_data, args) + 8 * i + (upper_half ? 4 : 0));
   }
   void keep_bits(std::uint32_t bits) { add(BPF_ALU | BPF_AND | BPF_K, bits); }
   void answer(std::uint32_t value) { add(BPF_RET | BPF_K, value); }
-  /// Runs the next instruction only if the loaded value compares so.
+  /// Runs the next instruction only if the loaded value equals `value`.
   void if_equal(std::uint32_t value) { add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1); }
   void unless_equal(std::uint32_t value) { add(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0); }
   void if_at_least(std::uint32_t value) { add(BPF_JMP | BPF_JGE | BPF_K, value, 0, 1); }
@@ -207,7 +208,7 @@ class Program {
     if_equal(value);
     answer(what);
   }
-  /// `body` for one system call only. It may load arguments, so it has to answer at its end.
+  /// `body` for one system call only. It may load arguments, so it must answer at its end.
   template <typename Body>
   void on(std::uint32_t call, const Body& body) {
     const std::size_t jump = m_code.size();
@@ -225,7 +226,8 @@ class Program {
   std::vector<sock_filter> m_code;
 };
 
-/// Threads of its own, and of others nothing: limits, scheduling, priority, memory, signals.
+/// Allows calls on its own threads, and refuses those on others: limits, scheduling, priority,
+/// memory, signals.
 void filter_other_processes(Program& program, const SystemCallPolicy& policy) {
   for (const std::uint32_t call : k_scheduling) {
     if (policy.own_ids) break;
@@ -245,7 +247,7 @@ void filter_other_processes(Program& program, const SystemCallPolicy& policy) {
     program.answer_if_equal(k_own_id, k_allow);
     program.answer(policy.own_ids ? k_allow : answer_value(policy.others_scheduling));
   });
-  // At a limit of CPU time the kernel ends a process by SIGKILL, as if it were from outside.
+  // At a CPU time limit the kernel sends SIGKILL, which would look like an outsider's.
   program.on(SYS_prlimit64, [&] {
     if (!policy.own_ids) {
       program.load_argument(0);
@@ -256,7 +258,7 @@ void filter_other_processes(Program& program, const SystemCallPolicy& policy) {
     program.load_argument(1);
     program.unless_equal(RLIMIT_CPU);
     program.answer(k_allow);                  // any other
-    for (const bool upper : {false, true}) {  // of the address of the new limit; 0: it is asked for
+    for (const bool upper : {false, true}) {  // halves of the new limit's address; 0: only a query
       program.load_argument(2, upper);
       program.unless_equal(0);
       program.answer(k_refuse);
@@ -278,13 +280,13 @@ void filter_other_processes(Program& program, const SystemCallPolicy& policy) {
     program.load_argument(0);
     constexpr std::uint32_t k_sched_core = 62;
     program.answer_if_equal(k_sched_core, k_refuse);
-    // It ends with its supervisor, whatever it thinks of that.
+    // It must end with its supervisor.
     if (!policy.processes) program.answer_if_equal(PR_SET_PDEATHSIG, k_refuse);
     program.answer(k_allow);
   });
 }
 
-/// A compiled subject may send itself what a fault sends. Python's children are ended by it.
+/// A compiled subject may send itself the signals of faults. A Python subject may end its children.
 void filter_signals(Program& program, const SystemCallPolicy& policy) {
   if (policy.processes) {
     if (policy.own_ids) return;
@@ -292,7 +294,7 @@ void filter_signals(Program& program, const SystemCallPolicy& policy) {
       program.on(call, [&] {
         program.load_argument(0);
         program.answer_if_equal(k_parents_id, k_refuse);
-        program.answer_if_equal(~std::uint32_t{0}, k_refuse);  // all that it may reach
+        program.answer_if_equal(~std::uint32_t{0}, k_refuse);  // every process that it can reach
         program.answer(k_allow);
       });
     }
@@ -351,7 +353,7 @@ void filter_sockets(Program& program, const SystemCallPolicy& policy) {
   for (const std::uint32_t call : {SYS_connect, SYS_bind, SYS_listen}) {
     program.answer_if_equal(call, k_refuse);
   }
-  // One of a pair is connected. Only a datagram can go to another name even so.
+  // The ends of a pair are connected; only a datagram could still go to another name.
   program.on(SYS_socketpair, [&] {
     program.load_argument(1);
     constexpr std::uint32_t k_type_bits = 0xf;
@@ -363,7 +365,7 @@ void filter_sockets(Program& program, const SystemCallPolicy& policy) {
 }
 
 void filter_starts(Program& program, const SystemCallPolicy& policy) {
-  // Its flags lie behind a pointer, which a filter cannot follow; libraries then use clone.
+  // Its flags are behind a pointer, which a filter cannot read; libraries then use clone.
   program.answer_if_equal(k_clone3, k_absent);
   constexpr std::uint32_t k_new_cgroup = 0x02000000;
   constexpr std::uint32_t k_namespaces = CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |
@@ -390,7 +392,7 @@ void filter_starts(Program& program, const SystemCallPolicy& policy) {
 }  // namespace
 
 bool has_seccomp() {
-  // With a null filter: EFAULT where filters are known, EINVAL where they are not.
+  // With a null filter: EFAULT where filters are supported, EINVAL where not.
   return k_architecture != 0 && !k_address_sanitizer &&
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr, 0, 0) != 0 && errno == EFAULT;
 }
@@ -407,7 +409,7 @@ std::vector<sock_filter> make_system_call_filter(const SystemCallPolicy& policy)
   program.if_at_least(k_x32_calls);
   program.answer(k_refuse);
 #endif
-  // What came after this was written is not there, as on an older kernel.
+  // Newer calls are answered as by an older kernel.
   program.if_at_least(k_last_known_call + 1);
   program.answer(k_absent);
   for (const std::uint32_t call : k_denied) program.answer_if_equal(call, k_refuse);
@@ -422,7 +424,7 @@ std::vector<sock_filter> make_system_call_filter(const SystemCallPolicy& policy)
 
 bool apply_system_call_filter(std::vector<sock_filter>& filter) {
   const auto own = static_cast<std::uint32_t>(::getpid());
-  const auto parents = static_cast<std::uint32_t>(::getppid());  // 0 from within a pid namespace
+  const auto parents = static_cast<std::uint32_t>(::getppid());  // 0 within a pid namespace
   for (sock_filter& step : filter) {
     if (step.code != (BPF_JMP | BPF_JEQ | BPF_K)) continue;
     if (step.k == k_own_id) step.k = own;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Settling: a subject's own calls, untimed, until their time no longer changes. On CPU and GPU.
+// Settling: untimed calls of a subject until their time no longer changes. On CPU and GPU.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace wb::worker {
 
 /// Settling ends when two successive blocks differ by at most this share.
 inline constexpr double k_settled_frac = 0.005;
-/// It is given up after this many times the wanted time, or so much more if that is less: the
-/// sustained regime wants seconds.
+/// Settling stops at the latest after this many times settle_us, or after k_settle_most_extra_us
+/// more than settle_us if that is less, since the sustained regime asks for seconds.
 inline constexpr double k_settle_max_factor = 10;
 inline constexpr double k_settle_most_extra_us = 500'000;
 inline constexpr double k_settle_longest_block_us = 100'000;
@@ -24,10 +24,11 @@ struct Settled {
   bool settled = false;
 };
 
-/// `block(us) -> std::optional<double>` makes calls for at least so long and gives the mean time of
-/// one, or nothing when a call failed, which ends the settling. Blocks of a quarter of settle_us,
-/// at most 100 ms, until at least settle_us has gone by and two successive ones agree, or ten times
-/// as long, or half a second more. At least two blocks. `now() -> time_point` of the steady clock.
+/// `block(us) -> std::optional<double>` makes calls for at least `us` and returns the mean time of
+/// one, or nothing after a failed call, which ends the settling. Blocks last a quarter of
+/// settle_us, at most 100 ms. Stops when settle_us has passed and two successive blocks agree, or
+/// after ten times settle_us, or half a second more than it. At least two blocks. `now() ->
+/// time_point` of the steady clock.
 template <typename Block, typename Now = decltype(&std::chrono::steady_clock::now)>
 Settled settle(const Block& block, double settle_us,
                const Now& now = &std::chrono::steady_clock::now) {

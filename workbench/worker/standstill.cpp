@@ -18,12 +18,13 @@
 namespace wb::worker {
 namespace {
 
-constexpr int k_quick_looks = 40;  ///< a process that runs stops in some microseconds
+constexpr int k_quick_attempts = 40;  ///< a running process stops within some microseconds
 constexpr std::chrono::microseconds k_pause{50};
-constexpr std::chrono::milliseconds k_untold_pause{1};  ///< where the kernel does not say who runs
-constexpr int k_most_passes = 20;  ///< of looking for those that were started meanwhile
+/// When the kernel does not say which thread runs.
+constexpr std::chrono::milliseconds k_untold_pause{1};
+constexpr int k_most_passes = 20;  ///< searches for processes started meanwhile
 
-/// Whether every thread of a process is stopped, or it has ended.
+/// True when every thread of a process is stopped, or it has ended.
 bool threads_stand(pid_t pid) {
   const std::vector<ThreadState> threads = threads_of(pid);
   return std::all_of(threads.begin(), threads.end(), [](const ThreadState& thread) {
@@ -31,7 +32,7 @@ bool threads_stand(pid_t pid) {
   });
 }
 
-/// Whether one of the stopped threads of a process has its CPU yet.
+/// Whether a stopped thread of a process is still on its CPU.
 OnCpu threads_on_cpu(pid_t pid) {
   OnCpu all = OnCpu::no;
   for (const ThreadState& thread : threads_of(pid)) {
@@ -43,11 +44,11 @@ OnCpu threads_on_cpu(pid_t pid) {
   return all;
 }
 
-/// Whether the kernel says that a process, all its threads together, is stopped, or has ended.
+/// True when the kernel reports a process with all its threads as stopped, or it has ended.
 bool is_stopped(pid_t pid) {
   siginfo_t facts{};
   const int asked = ::waitid(P_PID, static_cast<id_t>(pid), &facts, WSTOPPED | WNOHANG | WNOWAIT);
-  if (asked != 0) return threads_stand(pid);  // it is no child of this process
+  if (asked != 0) return threads_stand(pid);  // no child of this process
   return facts.si_pid == pid || is_ended_child(pid);
 }
 
@@ -57,14 +58,14 @@ Error no_standstill(pid_t pid, const char* why) {
 
 }  // namespace
 
-std::vector<pid_t> kin_of(pid_t leader, const Family& family) {
+std::vector<pid_t> processes_of(pid_t leader, const ChildRegistry& registry) {
   const auto links = links_below(::getpid());
-  const pid_t init = family.init_of(leader);
+  const pid_t init = registry.init_of(leader);
   std::vector<pid_t> roots{leader};
   for (const ProcessLink& link : links) {
-    const bool is_stray =
-        init > 0 ? link.parent == init
-                 : link.parent == ::getpid() && !family.has(link.pid) && !family.has_init(link.pid);
+    const bool is_stray = init > 0 ? link.parent == init
+                                   : link.parent == ::getpid() && !registry.has(link.pid) &&
+                                         !registry.has_init(link.pid);
     if (is_stray) roots.push_back(link.pid);
   }
   std::vector<pid_t> pids = roots;
@@ -75,8 +76,8 @@ std::vector<pid_t> kin_of(pid_t leader, const Family& family) {
 }
 
 std::vector<pid_t> Standstill::find_all() const {
-  if (m_kin == Kin::threads_only) return {m_leader};
-  return kin_of(m_leader, *m_family);
+  if (m_scope == ProcessScope::threads_only) return {m_leader};
+  return processes_of(m_leader, *m_registry);
 }
 
 Standstill::Account Standstill::account() const {
@@ -90,14 +91,14 @@ Standstill::Account Standstill::account() const {
 Result<void> Standstill::stop(Deadline deadline) {
   ::kill(-m_leader, SIGSTOP);
   const auto await = [&](const auto& reached, pid_t pid) -> Result<void> {
-    for (int look = 0; !reached(); ++look) {
+    for (int attempt = 0; !reached(); ++attempt) {
       if (std::chrono::steady_clock::now() >= deadline) {
         return no_standstill(pid, "it did not stop");
       }
-      if (look < k_quick_looks) {
+      if (attempt < k_quick_attempts) {
         ::sched_yield();
       } else {
-        ::kill(pid, SIGSTOP);  // one of the others may have let it go on
+        ::kill(pid, SIGSTOP);  // another process may have resumed it
         std::this_thread::sleep_for(k_pause);
       }
     }
@@ -105,16 +106,16 @@ Result<void> Standstill::stop(Deadline deadline) {
   };
   for (int pass = 0; pass < k_most_passes; ++pass) {
     std::vector<pid_t> found = find_all();
-    if (pass > 0 && found == m_pids) break;  // all stood while nobody new came
+    if (pass > 0 && found == m_pids) break;  // all were stopped and no new one appeared
     m_pids = std::move(found);
     for (const pid_t pid : m_pids) {
       ::kill(pid, SIGSTOP);
       WB_TRY(await([&] { return is_stopped(pid); }, pid));
     }
     if (is_ended_child(m_leader)) return no_standstill(m_leader, "it has ended");
-    if (m_kin == Kin::threads_only) break;
+    if (m_scope == ProcessScope::threads_only) break;
   }
-  // The last thread that stops still has some instructions to go when the kernel tells.
+  // The last thread to stop still executes some instructions when the kernel reports it.
   bool all_tell = true;
   for (const pid_t pid : m_pids) {
     OnCpu on_cpu = OnCpu::yes;
@@ -134,24 +135,24 @@ Result<void> Standstill::stop(Deadline deadline) {
       m_leader);
 }
 
-Result<Standstill> Standstill::of(pid_t leader, const Family& family, Kin kin,
+Result<Standstill> Standstill::of(pid_t leader, const ChildRegistry& registry, ProcessScope scope,
                                   std::chrono::milliseconds patience) {
-  Standstill still(leader, family, kin);
+  Standstill still(leader, registry, scope);
   WB_TRY(still.stop(deadline_in(patience)));
   return still;
 }
 
 Standstill::Standstill(Standstill&& other) noexcept
     : m_leader(std::exchange(other.m_leader, 0)),
-      m_family(other.m_family),
-      m_kin(other.m_kin),
+      m_registry(other.m_registry),
+      m_scope(other.m_scope),
       m_pids(std::move(other.m_pids)),
       m_before(std::move(other.m_before)) {}
 
 Standstill& Standstill::operator=(Standstill&& other) noexcept {
   std::swap(m_leader, other.m_leader);
-  std::swap(m_family, other.m_family);
-  std::swap(m_kin, other.m_kin);
+  std::swap(m_registry, other.m_registry);
+  std::swap(m_scope, other.m_scope);
   std::swap(m_pids, other.m_pids);
   std::swap(m_before, other.m_before);
   return *this;
@@ -167,8 +168,8 @@ Standstill::~Standstill() {
 }
 
 bool Standstill::is_unbroken() const {
-  // The states first: the account of who has a CPU is behind by up to a clock tick, and true again
-  // once he has left it.
+  // Check states first: a running thread's CPU account lags by up to a clock tick and is exact
+  // again once it has left the CPU.
   return std::all_of(m_pids.begin(), m_pids.end(), threads_stand) && find_all() == m_pids &&
          account() == m_before;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Standstill: every process of a subject, stopped and seen to be stopped, so that what lies in
-// memory at that moment can be read before any of them does more. Used by turns and judged runs.
+// Standstill: stops every process of a subject and verifies it, so that memory can be read before
+// any of them continues. Used by turns and judged runs.
 #pragma once
 
 #include <sys/types.h>
@@ -13,44 +13,43 @@
 
 namespace wb::worker {
 
-/// Which processes belong to a subject.
-enum class Kin {
-  threads_only,  ///< a system call filter lets it start none: its threads stop with it
-  processes      ///< what descends from it too, and what left it
+/// The processes of a subject that must be stopped.
+enum class ProcessScope {
+  threads_only,  ///< a system call filter prevents others: its threads stop with it
+  processes      ///< its descendants and its strays too
 };
 
-/// `leader`, what descends from it, and the strays: what left it and fell to the init of its
-/// namespaces, or, where it has none, to this process; sorted.
-std::vector<pid_t> kin_of(pid_t leader, const Family& family);
+/// `leader`, its descendants, and its strays: processes that left it and were reparented to the
+/// init of its namespaces or, without one, to this process; sorted.
+std::vector<pid_t> processes_of(pid_t leader, const ChildRegistry& registry);
 
 class Standstill {
  public:
-  /// Stops `leader`, a child of this process, its group and its kin. Errors: invalid (one of them
-  /// ended or would not stop in time).
-  static Result<Standstill> of(pid_t leader, const Family& family, Kin kin,
+  /// Stops `leader`, a child of this process, its group and its related processes. Errors: invalid
+  /// (one of them ended or did not stop in time).
+  static Result<Standstill> of(pid_t leader, const ChildRegistry& registry, ProcessScope scope,
                                std::chrono::milliseconds patience);
   Standstill(Standstill&& other) noexcept;
   Standstill& operator=(Standstill&& other) noexcept;
-  /// Lets them go on.
+  /// Lets them continue.
   ~Standstill();
 
-  /// That none of them has run since, by what their threads do now and the kernel's account of CPU
-  /// time, and that there are no more of them. A timer's SIGCONT, for one, lets a stopped process
-  /// go on.
+  /// True when none of them has run since and none was added, by their threads' states and the
+  /// kernel's account of CPU time. A timer's SIGCONT, for example, resumes a stopped process.
   [[nodiscard]] bool is_unbroken() const;
   [[nodiscard]] const std::vector<pid_t>& pids() const { return m_pids; }
 
  private:
   using Account = std::vector<std::chrono::nanoseconds>;  ///< CPU time of each of m_pids
-  explicit Standstill(pid_t leader, const Family& family, Kin kin)
-      : m_leader(leader), m_family(&family), m_kin(kin) {}
+  explicit Standstill(pid_t leader, const ChildRegistry& registry, ProcessScope scope)
+      : m_leader(leader), m_registry(&registry), m_scope(scope) {}
   Result<void> stop(Deadline deadline);
   [[nodiscard]] std::vector<pid_t> find_all() const;
   [[nodiscard]] Account account() const;
 
   pid_t m_leader;
-  const Family* m_family;
-  Kin m_kin;
+  const ChildRegistry* m_registry;
+  ProcessScope m_scope;
   std::vector<pid_t> m_pids;  // sorted
   Account m_before;
 };

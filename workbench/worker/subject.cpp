@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The subject's own process: loads one variant and calls it on memory of its own; here that on the
-// CPU.
+// The subject's process: loads one variant and calls it on its own memory; this is the CPU's.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -21,7 +20,7 @@ namespace {
 
 constexpr std::size_t k_sweep_bytes = 64u << 20;
 
-/// A problem whose tensors are in place for calls.
+/// A problem with its tensors in place for calls.
 struct Stage {
   Stage(VariantPlan made_plan, const TurnOrder& order)
       : plan(std::move(made_plan)),
@@ -56,7 +55,7 @@ class CpuSubject final : public SubjectBody {
   int m_threads = 1;
   std::unique_ptr<Stage> m_stage;
   std::vector<std::int64_t> m_sample_ns;  // of the last block
-  bool m_args_per_call = false;           // the eager plan: the call as its user makes it
+  bool m_args_per_call = false;           // the eager plan: sets up each call as a user does
   GuardedMemory m_sweep;
 };
 
@@ -73,7 +72,7 @@ wb_sdpa_args CpuSubject::args_of(const BufferSet& buffers) const {
   args.v = buffers.v.bytes().data();
   args.mask = buffers.mask.bytes().data();
   args.out = buffers.out.bytes().data();
-  args.lse = reinterpret_cast<float*>(buffers.lse.bytes().data());  // null where none is wanted
+  args.lse = reinterpret_cast<float*>(buffers.lse.bytes().data());  // null unless wanted
   args.workspace = buffers.workspace.bytes().data();
   args.threads = m_threads;
   return args;
@@ -126,7 +125,7 @@ Outcome<double> CpuSubject::run(const RunOrder& order) {
     });
     if (auto called = checked(status); !called.ok()) return std::move(called).error();
   }
-  // The poison that shows what was never written.
+  // The poison reveals unwritten elements.
   buffers.put_out(order.out.bytes());
   const std::span<std::byte> lse = buffers.lse.bytes();
   if (order.lse) std::memcpy(lse.data(), order.lse->bytes().data(), lse_bytes);

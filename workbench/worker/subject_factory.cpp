@@ -16,18 +16,17 @@
 namespace wb::worker {
 namespace {
 
-constexpr std::uint64_t k_python_file_bytes = 1ull << 30;  // caches of just-in-time compilers
+constexpr std::uint64_t k_python_file_bytes = 1ull << 30;  // for caches of just-in-time compilers
 constexpr std::uint64_t k_python_open_files = 4'096;
-constexpr std::uint64_t k_gpu_open_files = 1'024;  // of devices, and of the driver's threads
-/// A selection loads candidate and incumbent one after the other, and on a GPU each would wait for
-/// its context: 0.2 to 0.34 s (H200). On a CPU a process is there in 3 ms.
-/// From two loaded subjects on turns are likely.
+constexpr std::uint64_t k_gpu_open_files = 1'024;  // for devices and the driver's threads
+/// A selection loads candidate and incumbent in succession, and on a GPU each would wait 0.2 to
+/// 0.34 s for its context (H200); a CPU process starts in 3 ms. From two loaded subjects on, turns
+/// are likely.
 constexpr std::size_t k_spares = 1, k_compared = 2;
 constexpr int k_deepest_shut_folder = 64;
-/// Each holds about 1 GB of the host's memory with PyTorch and, awake, a context: 0.5 GB of an
-/// H200.
+/// Each uses about 1 GB of host memory with PyTorch and, awake, a context: 0.5 GB of an H200.
 constexpr std::size_t k_most_python_spares = 8;
-/// What is timed has this many CPUs for each process that imports its libraries beside it.
+/// CPUs required per process that imports its libraries beside timed work.
 constexpr std::size_t k_cpus_a_sleeper = 4;
 
 }  // namespace
@@ -45,7 +44,7 @@ ScratchFolder::~ScratchFolder() {
   std::error_code error;
   if (m_path.empty()) return;
   fs::remove_all(m_path, error);
-  // A subject that may change its files can have shut a folder of them.
+  // A subject that may change its files may have removed permissions of a folder.
   for (int level = 0; error && level < k_deepest_shut_folder; ++level) {
     std::error_code ignored;
     fs::permissions(m_path, fs::perms::owner_all, ignored);
@@ -94,26 +93,26 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
     spec.argv = {m_setting.own_program, k_subject_role};
     if (m_setting.gpu) spec.argv.push_back(gpu_argument(*m_setting.gpu));
   } else {
-    // -I: no environment and no user packages; -B: no bytecode beside the script; -u: what it
-    // prints before it dies is kept.
+    // -I: no environment and no user packages; -B: no bytecode beside the script; -u: output before
+    // a crash is kept.
     spec.argv = {m_setting.python, "-I", "-B", "-u", m_setting.python_script};
     if (m_setting.gpu) spec.argv.push_back(gpu_argument(*m_setting.gpu));
     spec.confinement.file_size_bytes = k_python_file_bytes;
     spec.confinement.open_files = k_python_open_files;
     spec.confinement.system_calls.processes = true;
-    // Compilers of libraries lock their caches, which are its own; without locks they make do.
+    // Library compilers lock their own caches; without locks they still work.
     if (!m_setting.gpu) spec.confinement.system_calls.locks = SystemCallPolicy::Answer::absent;
   }
-  WB_TRY_ASSIGN(SubjectProcess process, SubjectProcess::start(m_family, spec, kind));
+  WB_TRY_ASSIGN(SubjectProcess process, SubjectProcess::start(m_registry, spec, kind));
   return Started{*std::move(scratch), std::move(process)};
 }
 
 void SubjectFactory::start_spares(std::size_t loaded) {
-  // A process that makes its context disturbs turns, which wait for it: none is started where turns
-  // are likely to come next.
+  // A process that creates its context disturbs turns, which wait for it, so none is started when
+  // turns are likely to come next.
   const std::size_t wanted = m_setting.gpu ? k_compared - std::min(loaded, k_compared) : k_spares;
   while (m_spares.size() < wanted) {
-    // Without a spare the next load starts its own process, and reports it when that fails.
+    // Without a spare the next load starts its own process and reports a failure.
     Result<Started> started = start(SubjectKind::native);
     if (!started.ok()) return;
     m_spares.push_back(*std::move(started));
@@ -122,7 +121,7 @@ void SubjectFactory::start_spares(std::size_t loaded) {
 
 void SubjectFactory::wake(Started& started) {
   if (started.context != Context::asleep) return;
-  // One that cannot be told is gone, and its channel with it: no answer is to be waited for.
+  // A process that cannot be reached has ended, so no answer is awaited.
   auto told = started.process.tell({{"op", "ping"}}, {});
   if (!told.ok()) started.refusal = std::move(told).error();
   started.context = Context::asked;
@@ -134,7 +133,7 @@ Outcome<void> SubjectFactory::await_context(Started& started, const Wait& wait) 
   if (started.refusal) return *started.refusal;
   auto answer = started.process.more(wait);
   if (!answer.ok()) {
-    // One that is only late may still answer.
+    // A late process may still answer.
     if (answer.error().invalidity != Invalidity::timeout) started.refusal = answer.error();
     return std::move(answer).error();
   }
@@ -157,7 +156,7 @@ void SubjectFactory::start_python_spares(std::size_t subjects) {
 
 void SubjectFactory::await_spares(const Wait& wait) {
   if (!m_setting.gpu) return;
-  // One that does not start is found out by the load that takes it.
+  // A failed start is reported by the load that takes the spare.
   for (Started& spare : m_spares) (void)await_context(spare, wait);
   for (Started& spare : m_python_spares) {
     if (spare.context == Context::asked) (void)await_context(spare, wait);
@@ -187,7 +186,7 @@ void SubjectFactory::drop_spares() {
 }
 
 void SubjectFactory::drop_awake() {
-  m_spares.clear();  // a compiled subject's process makes its context at once
+  m_spares.clear();  // a compiled subject's process creates its context at once
   drop_awake_python();
 }
 
@@ -204,10 +203,10 @@ Outcome<LoadedSubject> SubjectFactory::finish(Started started, const std::string
   message["op"] = "load";
   message["threads"] = m_setting.threads;
   if (m_setting.gpu) {
-    // Its own start is nobody's fault but the machine's, and it comes before any variant.
+    // A failed start is the machine's fault, since no variant is loaded yet.
     auto ready = await_context(started, wait);
     if (!ready.ok()) {
-      // No variant was loaded yet: what was printed is the worker's own.
+      // No variant was loaded yet, so the output is the worker's own.
       return environment(fmt::format("a subject process could not start on the GPU: {} {}",
                                      ready.error().message,
                                      printable(ready.error().untrusted_output, 400)));

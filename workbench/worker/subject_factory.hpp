@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SubjectFactory: starts fresh subject processes, or takes spares that wait ready, and loads an
-// artifact into them. Each has a scratch folder that goes when the subject goes.
+// SubjectFactory: starts subject processes, or takes spares that are already waiting, and loads an
+// artifact into them. Each has a scratch folder that is removed with the subject.
 #pragma once
 
 #include <deque>
@@ -32,7 +32,7 @@ class ScratchFolder {
   fs::path m_path;
 };
 
-/// A subject and its folders. The process is a later member, so it goes first.
+/// A subject and its folders. The process is a later member, so it is destroyed first.
 struct LoadedSubject {
   std::string label;
   std::optional<ScratchFolder> staged;  ///< Python: its files
@@ -40,52 +40,51 @@ struct LoadedSubject {
   SubjectProcess process;
   Json versions = Json::object();
   std::string library = {}, build_id = {};  ///< of a compiled variant, else empty
-  bool profiled = false;                    ///< a profiler was inside: its times mean nothing
+  bool profiled = false;                    ///< a profiler was attached, so its times mean nothing
 };
 
-/// What subjects are started with, settled in hello.
+/// The settings of all subjects, determined at hello.
 struct SubjectSetting {
   std::string own_program;
   std::string python;         ///< empty: no Python subjects
   std::string python_script;  ///< subject.py
   cpu_set_t cpus{};
   int threads = 1;
-  std::optional<int> gpu;  ///< CUDA ordinal that subjects compute on; none: the CPU
+  std::optional<int> gpu;  ///< the CUDA ordinal that subjects compute on; none: the CPU
   Isolation isolation = Isolation::seccomp;
-  std::vector<std::string> hidden_files = {};  ///< from subjects in namespaces of their own
+  std::vector<std::string> hidden_files = {};  ///< hidden from subjects in their own namespaces
 };
 
 class SubjectFactory {
  public:
-  /// Whether a built-in may have a process that waits already, or wants one started now.
+  /// Whether a built-in may use a spare process, or needs a new one.
   enum class From { spare, new_process };
 
-  SubjectFactory(Family& family, const Store& store, SubjectSetting setting)
-      : m_family(family), m_store(store), m_setting(std::move(setting)) {}
+  SubjectFactory(ChildRegistry& registry, const Store& store, SubjectSetting setting)
+      : m_registry(registry), m_store(store), m_setting(std::move(setting)) {}
 
   /// Failures: runtime (does not load, wrong build id, import error), timeout, environment.
   Outcome<LoadedSubject> load(const protocol::LoadArgs& args, const Wait& wait);
   /// "canary" or "empty" of the native built-ins; "empty" of the Python loop.
   Outcome<LoadedSubject> load_builtin(SubjectKind kind, const std::string& name, const Wait& wait,
                                       From from = From::new_process);
-  /// Starts the processes that the next native load()s will use, beside `loaded` subjects. Does not
-  /// wait for them.
-  void start_spares(std::size_t loaded);
-  /// On a GPU: starts those of the next `subjects` Python load()s side by side, or wakes those that
-  /// are asleep, where one after the other each would import its libraries and make its context.
+  /// Starts spare processes for the next native load()s, given the number of `loaded` subjects.
   /// Does not wait for them.
+  void start_spares(std::size_t loaded);
+  /// On a GPU: starts or wakes spares for the next `subjects` Python load()s in parallel, since
+  /// each takes long to import its libraries and create its context. Does not wait for them.
   void start_python_spares(std::size_t subjects);
-  /// On a GPU: until no process of either kind is making its context, which would slow what is
-  /// timed beside it down (calls of 13 us took 15 to 25 on an H200). Those asleep are left asleep.
+  /// On a GPU: waits until no process is creating its context, which would slow down timed calls
+  /// (calls of 13 us took 15 to 25 us on an H200). Sleeping spares stay asleep.
   void await_spares(const Wait& wait);
-  /// Ends the Python processes that no load took, but for those asleep, and starts others until
-  /// `subjects` are asleep: they import their libraries, which takes seconds, and leave the device
-  /// alone until start_python_spares() or load() wakes them. On a GPU with CPUs to spare only.
+  /// Ends Python spares that are awake, and starts others until `subjects` are asleep: they import
+  /// their libraries, which takes seconds, and do not use the device until start_python_spares() or
+  /// load() wakes them. Only on a GPU with CPUs to spare.
   void let_python_sleep(std::size_t subjects);
   void drop_spares();
-  /// Ends those that wait and have a context, or are making one.
+  /// Ends spares that have a context or are creating one.
   void drop_awake();
-  /// Where the Python loop reports itself from: set once hello has found an interpreter.
+  /// The settings; python is set once hello has found an interpreter.
   [[nodiscard]] const SubjectSetting& setting() const { return m_setting; }
   void set_python(std::string python, std::string script) {
     m_setting.python = std::move(python);
@@ -93,13 +92,13 @@ class SubjectFactory {
   }
 
  private:
-  /// A process makes its context when it is asked for it first, a compiled subject's at once.
+  /// The state of a process's context; a compiled subject requests its context at once.
   enum class Context { asleep, asked, there };
   struct Started {
     ScratchFolder scratch;
     SubjectProcess process;
     Context context = Context::asleep;
-    /// What it answered when no context could be had: it says so once.
+    /// The failure to create a context, which the process reports only once.
     std::optional<Failure> refusal = {};
   };
   static void wake(Started& started);
@@ -113,10 +112,10 @@ class SubjectFactory {
   Outcome<LoadedSubject> finish(Started started, const std::string& label, Json message,
                                 const Wait& wait);
 
-  Family& m_family;
+  ChildRegistry& m_registry;
   const Store& m_store;
   SubjectSetting m_setting;
-  std::deque<Started> m_spares, m_python_spares;  ///< what was started first is used first
+  std::deque<Started> m_spares, m_python_spares;  ///< in order of start, the first is used first
   std::int64_t m_next_folder = 1;
 };
 

@@ -47,7 +47,7 @@ Result<ChainOrder> read_chain(const Json& json) {
   return chain;
 }
 
-/// What the message names as "lent", with its descriptors; empty where it names nothing.
+/// The memory that the message names as "lent", with its descriptors; empty without it.
 Outcome<LentMemory> read_lent(Message& message) {
   LentMemory lent;
   const auto found = message.body.find("lent");
@@ -90,8 +90,9 @@ class SubjectLoop {
   const Channel& m_channel;
   SubjectBody& m_body;
   bool m_has_stage = false;
-  std::shared_ptr<std::int64_t> m_number = std::make_shared<std::int64_t>(0);  ///< message at hand
-  bool m_shows = true;  // after a block, without being asked
+  /// The present message.
+  std::shared_ptr<std::int64_t> m_number = std::make_shared<std::int64_t>(0);
+  bool m_shows = true;  // after a block, without a request
 };
 
 Outcome<Json> SubjectLoop::load(const Json& body) {
@@ -146,7 +147,7 @@ Outcome<Json> SubjectLoop::run(Message& message) {
   return Json{{"call_us", *call_us}, {"lse", want_lse}};
 }
 
-/// The outputs as the message names them, each by its offset in the next memory file.
+/// The outputs named in the message, each by its offset in the next memory file.
 Result<void> SubjectLoop::map_outputs(ObjectReader& reader, std::vector<UniqueFd> fds,
                                       TurnOrder& order) {
   order.want_lse = reader.boolean_or("want_lse", false);
@@ -169,7 +170,7 @@ Result<void> SubjectLoop::map_outputs(ObjectReader& reader, std::vector<UniqueFd
   if (used != fds.size()) {
     return Error{ErrorCode::invalid, "map", "an output", "a memory file has no offset", ""};
   }
-  return {};  // no descriptor of theirs is left for the variant to see
+  return {};  // the descriptors are closed before the variant runs
 }
 
 Outcome<Json> SubjectLoop::turn(Message& message) {
@@ -239,7 +240,7 @@ Outcome<Json> SubjectLoop::go(const Json& body) {
   if (!m_has_stage) return runtime_failure("go without a turn");
   const auto block_ns = m_body.go(order, [&] { reply(body, Json{{"started", true}}); });
   if (!block_ns.ok()) return block_ns.error();
-  // Short, so that writing and reading it is nothing beside the block; the samples come later.
+  // Short, so that its transfer is negligible beside the block; the samples follow later.
   return Json{{"block_ns", *block_ns}};
 }
 
@@ -297,9 +298,9 @@ int SubjectLoop::serve() {
     *m_number = message->body.value("n", std::int64_t{0});
     const Outcome<Json> outcome = handle(*message, op);
     reply(message->body, outcome);
-    // The supervisor's clock runs until this process stands still, so nothing is left for later.
+    // The supervisor's clock runs until this process is stopped, so no work can be postponed.
     if (message->body.value("stop", false)) ::raise(SIGSTOP);
-    // What the judge copies by itself it copies first, and then asks.
+    // A judge that copies by itself does so first and then asks for the samples.
     if (op == "go" && outcome.ok() && m_shows) reply(message->body, handle(*message, "show"));
   }
 }

@@ -14,7 +14,7 @@
 
 #include "worker/cpu_time.hpp"
 #include "worker/failure.hpp"
-#include "worker/memory_end.hpp"
+#include "worker/oom_cause.hpp"
 #include "worker/roles.hpp"
 #include "worker/seccomp.hpp"
 #include "worker/thread_limit.hpp"
@@ -26,11 +26,11 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds k_end_patience{500};
 constexpr milliseconds k_stop_patience{2'000};
-constexpr milliseconds k_stop_look{20};  ///< should a signal be lost
+constexpr milliseconds k_stop_look{20};  ///< in case a signal is lost
 constexpr std::size_t k_said_bytes = 4u << 10;
 constexpr milliseconds k_destroy_patience{5'000};
 
-/// Whether that end is one that others bring about: an administrator, a system that shuts down.
+/// True for ends caused by outsiders: an administrator, a system shutdown.
 bool is_from_outside(const ChildEnd& end) {
   static constexpr int k_signals[] = {SIGKILL, SIGTERM, SIGHUP, SIGINT};
   return std::find(std::begin(k_signals), std::end(k_signals), end.signal) != std::end(k_signals);
@@ -47,7 +47,7 @@ std::int64_t run_delay_of(const fs::path& schedstat) {
   return delay_ns;
 }
 
-/// Its first number: nanoseconds on a CPU.
+/// The first number of a schedstat file: nanoseconds on a CPU.
 std::optional<std::chrono::nanoseconds> run_time_of(const fs::path& schedstat) {
   const auto text = RealFileSystem().read(schedstat, 256);
   if (!text.ok()) return std::nullopt;
@@ -57,19 +57,20 @@ std::optional<std::chrono::nanoseconds> run_time_of(const fs::path& schedstat) {
   return std::chrono::nanoseconds(time_ns);
 }
 
-/// How often another thread took the CPU from this one, which went on wanting it.
+/// How often another thread took the CPU from this one while it was runnable.
 long own_preemptions() {
   rusage usage{};
   return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : -1;
 }
 
-/// From its making to its end this thread sleeps once, until a subject stops or a time has come.
+/// For one sleep of this thread, until a subject stops or a deadline.
 class OwnWait {
  public:
   explicit OwnWait(Deadline until)
       : m_until(until), m_preemptions(own_preemptions()), m_delay_ns(own_delay_ns()) {}
-  /// When the stop woke it, where that is certain, else `now`. What it then waited for a CPU was
-  /// after the stop. Waiting for one before it slept was not: its subject may have had the CPU.
+  /// The time at which the stop woke this thread, if certain, else `now`. Waiting for a CPU after
+  /// the wake-up was after the stop; waiting before the sleep was not, since the subject may have
+  /// had the CPU.
   [[nodiscard]] Deadline woken_before(Deadline now) const {
     const std::chrono::nanoseconds delay(std::max<std::int64_t>(own_delay_ns() - m_delay_ns, 0));
     const bool was_preempted = m_preemptions < 0 || own_preemptions() != m_preemptions;
@@ -85,16 +86,16 @@ class OwnWait {
 
 }  // namespace
 
-Result<SubjectProcess> SubjectProcess::start(Family& family, const ChildSpec& spec,
+Result<SubjectProcess> SubjectProcess::start(ChildRegistry& registry, const ChildSpec& spec,
                                              SubjectKind kind) {
   const std::int64_t kills_before = memory_kills();
-  WB_TRY_ASSIGN(Child child, Child::spawn(family, spec));
+  WB_TRY_ASSIGN(Child child, Child::spawn(registry, spec));
   return SubjectProcess(std::move(child), kind, kills_before);
 }
 
 Outcome<std::shared_ptr<const SharedMemory>> SubjectProcess::shown_memory(std::size_t size_bytes) {
   if (m_shown && m_shown->bytes().size() == size_bytes) return m_shown;
-  m_shown.reset();  // not the old one beside the new
+  m_shown.reset();  // frees the old memory before the new is made
   Result<SharedMemory> memory = SharedMemory::create("shown", size_bytes);
   if (!memory.ok()) return environment(memory.error().message());
   auto shown = std::make_shared<const SharedMemory>(*std::move(memory));
@@ -109,8 +110,9 @@ Placing SubjectProcess::next_placing() {
 
 Outcome<Standstill> SubjectProcess::stand_still() {
   static const bool k_filters = has_seccomp();
-  const Kin kin = m_kind == SubjectKind::native && k_filters ? Kin::threads_only : Kin::processes;
-  auto still = Standstill::of(m_child.pid(), m_child.family(), kin, k_stop_patience);
+  const ProcessScope scope = m_kind == SubjectKind::native && k_filters ? ProcessScope::threads_only
+                                                                        : ProcessScope::processes;
+  auto still = Standstill::of(m_child.pid(), m_child.registry(), scope, k_stop_patience);
   if (still.ok()) return *std::move(still);
   return fail(Invalidity::runtime, fmt::format("its output cannot be read after \"{}\": {}", m_op,
                                                still.error().message()));
@@ -119,7 +121,7 @@ Outcome<Standstill> SubjectProcess::stand_still() {
 Failure SubjectProcess::fail(Invalidity invalidity, std::string message) {
   std::string output = m_child.captured();
   m_child.kill();
-  // A variant that is refused its threads fails in whatever way it handles that.
+  // A variant whose threads are refused may fail in any way.
   if (invalidity == Invalidity::runtime) {
     if (const auto refused = refused_threads()) {
       return Failure{Invalidity::environment, fmt::format("{}; {}", message, *refused),
@@ -154,16 +156,16 @@ Failure SubjectProcess::explain(ChannelFault fault) {
                             m_op));
   }
   const std::string how = fmt::format("the subject {} during \"{}\"", describe(*end), m_op);
-  const MemoryEnd for_memory = memory_end(*end, m_memory_kills);
-  if (for_memory == MemoryEnd::of_others) {
+  const OomCause for_memory = oom_cause(*end, m_memory_kills);
+  if (for_memory == OomCause::of_others) {
     return fail(Invalidity::environment,
                 fmt::format("{}; the kernel ended it as memory had run out, of which it held {} of "
                             "{} MiB",
                             how, end->max_rss_bytes >> 20, memory_bound() >> 20));
   }
-  // Before its first call a variant has done nothing that could end it so, and compiled ones
-  // cannot send themselves these signals.
-  if (for_memory == MemoryEnd::none && m_op == "load" && is_from_outside(*end)) {
+  // Before its first call a variant could not cause this end, and compiled ones cannot send
+  // themselves these signals.
+  if (for_memory == OomCause::none && m_op == "load" && is_from_outside(*end)) {
     return fail(Invalidity::environment, how + "; it was ended from outside");
   }
   return fail(Invalidity::runtime, how);
@@ -233,8 +235,8 @@ Outcome<Deadline> SubjectProcess::ask_to_stop(Json message, const Wait& wait) {
       m_held.emplace(*std::move(early));
       stopped_by = now + k_stop_patience;
     }
-    // Its answer alone wakes nobody: it is no end, and waiting for a CPU since then would be its
-    // own time.
+    // Its answer alone does not wake us, since it is no end; waiting for a CPU since then would
+    // count as its time.
     const Deadline look_at = std::min(wait.deadline, now + k_stop_look);
     own = OwnWait(look_at);
     const auto waited = m_child.channel().wait_beside(events, look_at, wait.cancel);
@@ -258,7 +260,8 @@ Outcome<Json> SubjectProcess::more(const Wait& wait) {
       if (hangs) m_op = "wb_sdpa_plan_destroy";  // for the message
       return explain(answer.error());
     }
-    // A plan that is destroyed has seconds, so that a hang does not hold the device for minutes.
+    // Destroying a plan has a limit of seconds, so that a hang does not hold the device for
+    // minutes.
     const auto leaving = answer->body.find(k_leaving);
     if (leaving == answer->body.end() || !leaving->is_boolean()) return accept(*answer);
     deadline = leaving->get<bool>() ? std::min(wait.deadline, deadline_in(k_destroy_patience))
@@ -279,7 +282,7 @@ std::int64_t own_delay_ns() {
 
 std::chrono::nanoseconds SubjectProcess::helpers_time() const {
   std::chrono::nanoseconds sum{0};
-  for (const pid_t one : kin_of(pid(), m_child.family())) {
+  for (const pid_t one : processes_of(pid(), m_child.registry())) {
     if (one != pid()) sum += cpu_time(one).value_or(std::chrono::nanoseconds(0));
   }
   return sum + children_time(pid());

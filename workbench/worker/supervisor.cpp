@@ -20,8 +20,8 @@ namespace {
 using protocol::Verb;
 using std::chrono::milliseconds;
 
-/// A context takes a third of a second. What has none by then waits for memory that a subject
-/// holds, and is ended.
+/// Creating a context takes a third of a second. A process without one after this time waits for
+/// memory that a subject holds, and is ended.
 constexpr std::int64_t k_context_patience_ms = 10'000;
 
 template <typename Args>
@@ -78,7 +78,7 @@ TurnContext Supervisor::context(std::string subject) {
 }
 
 Outcome<DeviceLock::Held> Supervisor::take_device() {
-  m_leaving.clear();  // what is not gone yet may still be on the device, or have its memory
+  m_leaving.clear();  // a process that has not ended may still use the device or its memory
   return as_outcome(m_greeted->lock.acquire(deadline_in(protocol::k_lock_patience), m_cancel));
 }
 
@@ -98,7 +98,7 @@ template <typename T>
 Outcome<T> Supervisor::judged(std::int64_t handle, const problem::Problem& problem,
                               Outcome<T> outcome) {
   if (!outcome.ok() && outcome.error().invalidity == Invalidity::environment) {
-    if (auto failure = hoarder(handle, problem)) outcome = *std::move(failure);
+    if (auto failure = memory_hog(handle, problem)) outcome = *std::move(failure);
   }
   return noted(handle, std::move(outcome));
 }
@@ -127,7 +127,7 @@ Outcome<Json> Supervisor::build(const protocol::BuildArgs& args) {
   if (!folder.ok()) return folder.error();
   task.output = folder->path() / "artifact.so";
   auto record =
-      build_in_child(*m_family, task, deadline_in(milliseconds(args.deadline_ms)), m_cancel);
+      build_in_child(*m_registry, task, deadline_in(milliseconds(args.deadline_ms)), m_cancel);
   if (!record.ok()) return std::move(record).error();
   const auto bytes = as_outcome(RealFileSystem().read(task.output, k_max_file_bytes));
   if (!bytes.ok()) return bytes.error();
@@ -146,8 +146,8 @@ Outcome<Json> Supervisor::load(const protocol::LoadArgs& args) {
   const Wait wait = wait_for(args.deadline_ms);
   auto subject = m_greeted->factory.load(args, wait);
   if (!subject.ok() && subject.error().invalidity == Invalidity::environment && on_gpu()) {
-    // The process that waited may have been started beside one that held all of the device's
-    // memory. Once that is gone, a new one shows whether the machine is at fault.
+    // The waiting process may have been started beside one that held all of the device's memory.
+    // Once that has ended, a new process shows whether the machine is at fault.
     m_leaving.clear();
     m_greeted->factory.drop_spares();
     subject = m_greeted->factory.load(args, wait);
@@ -181,7 +181,7 @@ Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  // Judging takes a while and times nothing: the next loads' processes are started beside it.
+  // Judging takes a while and times nothing, so the next loads' processes are started meanwhile.
   m_greeted->factory.start_spares(0);
   if (!args.drawn.empty()) return to_json(drawn_runs(args));
   const bool has_edge = args.problem.mask != problem::MaskKind::none && args.rows_without_keys;
@@ -236,8 +236,8 @@ Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
   auto subject = find_unprofiled(args.handle);
   if (!subject.ok()) return std::move(subject).error();
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
-  // What the host did not load although it had announced it is ended, and as many as it has loaded
-  // it will want again: each round of turns is of fresh processes.
+  // Ends announced processes that were not loaded, and prepares as many as were loaded, since each
+  // round of turns needs fresh ones.
   m_greeted->factory.let_python_sleep(loaded_python());
   const auto held = take_device_alone(args.deadline_ms);
   if (!held.ok()) return held.error();
@@ -271,10 +271,10 @@ Outcome<Json> Supervisor::unload(const Json& args) {
   const auto handle = read_handle(args, "unload", false);
   if (!handle.ok()) return handle.error();
   const auto found = m_subjects.find(*handle);
-  // A subject that failed is gone already; the host need not keep track of that.
+  // A subject that failed is already gone; the host need not track that.
   if (found == m_subjects.end()) return Json::object();
-  // A process of the CPU is gone in 1 or 2 ms. A GPU's driver takes long to end one: that may go on
-  // beside what the host does next.
+  // A CPU process ends in 1 or 2 ms. A GPU's driver takes long to end one, so that continues beside
+  // the host's next request.
   if (!found->second.process.kill_by(deadline_in(milliseconds(10)))) {
     m_leaving.push_back(std::move(found->second));
   }

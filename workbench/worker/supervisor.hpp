@@ -20,24 +20,24 @@ namespace wb::worker {
 
 class Supervisor {
  public:
-  /// `own_program` is started again for judge and subjects. `cancel` ends every wait.
+  /// `own_program` is started again as judge and subjects. `cancel` ends every wait.
   static Result<Supervisor> create(std::string own_program, CancelSource cancel);
 
-  /// Never throws for what the host or a subject does. `bye` answers an empty object.
+  /// Never throws because of the host or a subject. `bye` is answered by an empty object.
   Outcome<Json> handle(const protocol::Request& request);
-  /// What may be done after a reply was sent: the next subject processes are started.
+  /// Called after a reply was sent: starts the next subject processes.
   void idle();
-  /// The wire has ended: all processes are killed at once. Reaping them is left to the end of this.
-  void end() { m_family->signal_all(); }
+  /// Called at the end of the wire: kills all processes at once; the destructor reaps them.
+  void end() { m_registry->signal_all(); }
 
  private:
-  /// What exists once the host has said hello.
+  /// State since the host's hello.
   struct Greeted {
     DeviceLock lock;
     JudgeProcess judge;
     SubjectFactory factory;
     EmptyCall empty_native = {}, empty_python = {};
-    std::optional<cuda::GpuMonitor> gpu = {};  ///< where a GPU is measured on
+    std::optional<cuda::GpuMonitor> gpu = {};  ///< for the measured GPU
     device::CpuLimits limits = {};
     std::int64_t cores = 0;  ///< of its CPUs
   };
@@ -46,13 +46,13 @@ class Supervisor {
 
   Outcome<Json> dispatch(const protocol::Request& request);
   Outcome<Json> hello(const protocol::HelloArgs& args);
-  /// Starts the judge, and finds out which device that is.
+  /// Starts the judge and determines its device.
   Outcome<device::Device> greet(const protocol::HelloArgs& args, const std::vector<int>& cpus);
   Outcome<Json> examine_machine(const protocol::HelloArgs& args, const std::vector<int>& cpus,
                                 device::Device device);
   std::string find_interpreter(const std::string& wanted);
   Outcome<EmptyCall> measure_empty_call(SubjectKind kind);
-  /// On a GPU that takes seconds, so it waits for the first Python subject.
+  /// Takes seconds on a GPU, so it waits for the first Python subject.
   Outcome<void> need_empty_python();
   Outcome<Json> build(const protocol::BuildArgs& args);
   Outcome<Json> load(const protocol::LoadArgs& args);
@@ -71,22 +71,22 @@ class Supervisor {
   protocol::CanaryResult run_canary();
   /// After a failure: canaries until one passes, at most three. Failures: environment.
   Outcome<void> ensure_healthy();
-  /// Notes a failure: a canary is due, and a subject that died is forgotten.
+  /// Notes a failure: schedules a canary, and forgets a subject that died.
   template <typename T>
   Outcome<T> noted(std::int64_t handle, Outcome<T> outcome);
-  /// The same of what was judged or timed, after hoarder().
+  /// Does the same after judging or timing, and first calls memory_hog().
   template <typename T>
   Outcome<T> judged(std::int64_t handle, const problem::Problem& problem, Outcome<T> outcome);
-  /// On a GPU whose memory ran out: ends the subject's process, and blames it where it held far
-  /// more than the problem's tensors. The caller holds the device lock.
-  std::optional<Failure> hoarder(std::int64_t handle, const problem::Problem& problem);
+  /// When a GPU's memory ran out: ends the subject's process, and blames it if it held far more
+  /// than the problem's tensors. The caller holds the device lock.
+  std::optional<Failure> memory_hog(std::int64_t handle, const problem::Problem& problem);
   Outcome<DeviceLock::Held> take_device();
-  /// To time something: once no process of this worker is making its context there.
+  /// To time something: waits until no process of this worker is creating its context.
   Outcome<DeviceLock::Held> take_device_alone(std::int64_t deadline_ms);
   Outcome<LoadedSubject*> find_subject(std::int64_t handle);
   /// How many of the loaded subjects are Python's.
   [[nodiscard]] std::size_t loaded_python() const;
-  /// One that may be judged and timed.
+  /// A subject that may be judged and timed.
   Outcome<LoadedSubject*> find_unprofiled(std::int64_t handle);
   [[nodiscard]] TurnContext context(std::string subject = {});
   [[nodiscard]] bool on_gpu() const { return m_greeted->factory.setting().gpu.has_value(); }
@@ -94,13 +94,14 @@ class Supervisor {
 
   std::string m_own_program;
   CancelSource m_cancel;
-  std::unique_ptr<Family> m_family = std::make_unique<Family>();  // its address is kept by children
+  std::unique_ptr<ChildRegistry> m_registry =
+      std::make_unique<ChildRegistry>();  // children keep its address
   Store m_store;
   std::optional<Greeted> m_greeted;
   std::map<std::int64_t, LoadedSubject> m_subjects;
-  std::list<LoadedSubject> m_leaving;  ///< killed; gone before the device is measured on again
+  std::list<LoadedSubject> m_leaving;  ///< killed; reaped before the device is measured on again
   std::map<std::string, FreshRecord> m_fresh;        ///< see TurnContext
-  std::map<std::string, double> m_hot_us, m_run_us;  ///< likewise
+  std::map<std::string, double> m_hot_us, m_run_us;  ///< see TurnContext
   std::int64_t m_next_handle = 1;
   bool m_canary_due = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The supervisor's `profile`: a compiled variant is looked at from outside, in a process that a
-// tool starts; a Python subject, whose libraries start kernels of their own, from inside.
+// The supervisor's `profile`: a compiled variant is inspected from outside, in a process that a
+// tool starts; a Python subject, whose libraries launch kernels, from inside.
 #include <fmt/format.h>
 
 #include "worker/failure.hpp"
@@ -36,9 +36,9 @@ Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {
   task.folder = scratch->path();
   task.order = {(*subject)->library, (*subject)->build_id, args.problem,
                 *m_greeted->factory.setting().gpu, scratch->path() / "variant"};
-  // The loaded process is not touched: the tool starts one of its own.
-  return as_json(
-      inspect(*m_family, task, deadline_in(std::chrono::milliseconds(args.deadline_ms)), m_cancel));
+  // The loaded process is not touched: the tool starts its own.
+  return as_json(inspect(*m_registry, task,
+                         deadline_in(std::chrono::milliseconds(args.deadline_ms)), m_cancel));
 }
 
 Outcome<Json> Supervisor::profile_inside(LoadedSubject& subject,
@@ -46,7 +46,7 @@ Outcome<Json> Supervisor::profile_inside(LoadedSubject& subject,
   if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  subject.profiled = true;  // before it is asked: a profiler that fails may stay attached too
+  subject.profiled = true;  // set before the request: a failing profiler may stay attached too
   return as_json(noted(args.handle, name_kernels(subject.process, args.problem, context(),
                                                  wait_for(args.deadline_ms))));
 }

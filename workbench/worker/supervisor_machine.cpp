@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The supervisor and its machine: what it finds out at hello, and whether the machine is still fit
+// The supervisor and its machine: what it determines at hello, and whether the machine still works
 // after a failure.
 #include <fmt/format.h>
 
@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::int64_t k_canary_deadline_ms = 10'000;
 constexpr std::int64_t k_empty_call_deadline_ms = 30'000;
-/// On a GPU an interpreter loads much, and up to nine may do so side by side.
+/// On a GPU an interpreter loads much, and up to nine start in parallel.
 constexpr std::int64_t k_empty_start_deadline_ms = 60'000;
-constexpr std::chrono::milliseconds k_gpu_start{20'000};  // of a driver that nobody used yet
+constexpr std::chrono::milliseconds k_gpu_start{20'000};  // for an unused driver
 constexpr int k_canary_tries = 3;
 
-/// Small, and with a causal rule and grouped heads, so that more than a copy can go wrong.
+/// Small, with a causal rule and grouped heads, so that more than a copy is tested.
 Problem canary_problem() {
   Problem problem;
   problem.Hq = 2;
@@ -35,7 +35,7 @@ Problem canary_problem() {
   return problem;
 }
 
-/// One millisecond of timed calls after one of settling: enough for a call of nanoseconds.
+/// One millisecond of timed calls after one of settling: enough for calls of nanoseconds.
 measure::Plan empty_call_plan() {
   measure::Plan plan;
   plan.settle_us = 1'000;
@@ -43,10 +43,10 @@ measure::Plan empty_call_plan() {
   return plan;
 }
 
-/// The family must outlive it.
-cuda::OwnProcesses own_processes(const Family& family) {
-  return {[](std::int64_t pid) { return is_of_a_worker(static_cast<pid_t>(pid)); },
-          [&family] { return static_cast<std::int64_t>(family.size()); }};
+/// The registry must outlive the result.
+cuda::OwnProcesses own_processes(const ChildRegistry& registry) {
+  return {[](std::int64_t pid) { return belongs_to_worker(static_cast<pid_t>(pid)); },
+          [&registry] { return static_cast<std::int64_t>(registry.size()); }};
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
-  // The supervisor too: device detection and calibration then see what subjects will see.
+  // Also for the supervisor, so that detection and calibration see what subjects will see.
   if (::sched_setaffinity(0, sizeof set, &set) != 0) {
     return environment(fmt::format("cannot run on the CPUs {}", device::cpu_set_text(cpus)));
   }
@@ -78,12 +78,12 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   setting.hidden_files = {lock_path.string()};
   Confinement judge_confinement;
   judge_confinement.cpus = set;
-  JudgeProcess judge(*m_family, m_own_program, std::move(judge_confinement), setting.gpu);
+  JudgeProcess judge(*m_registry, m_own_program, std::move(judge_confinement), setting.gpu);
   if (const auto started = judge.start(); !started.ok()) {
     return environment(started.error().message());
   }
-  SubjectFactory factory(*m_family, m_store, setting);
-  // Contexts on a GPU take long: the judge's and those of the first subjects are made side by side.
+  SubjectFactory factory(*m_registry, m_store, setting);
+  // GPU contexts take long, so the judge's and the first subjects' are created in parallel.
   if (setting.gpu) factory.start_spares(0);
   Device device;
   EmptyCall empty_native;
@@ -102,8 +102,8 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   m_greeted.emplace(Greeted{*std::move(lock), std::move(judge), std::move(factory), empty_native});
   m_greeted->limits = limits;
   m_greeted->cores = setting.gpu ? 0 : device.units;
-  // NVML makes no context and holds no device memory: it may be asked from here.
-  if (on_gpu()) m_greeted->gpu.emplace(cuda::k_nvml_library, device.id, own_processes(*m_family));
+  // NVML needs no context and no device memory, so it may be used from this process.
+  if (on_gpu()) m_greeted->gpu.emplace(cuda::k_nvml_library, device.id, own_processes(*m_registry));
   return device;
 }
 
@@ -162,7 +162,7 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
   result.worker_version = worker_version();
   result.threads = m_greeted->factory.setting().threads;
   result.isolation = isolation_text(m_greeted->factory.setting().isolation);
-  // Who owns the memory of outputs there; on a CPU it is always the supervisor.
+  // Reports who owns the outputs' memory on a GPU; on a CPU it is always the supervisor.
   if (on_gpu()) result.isolation += m_greeted->judge.lends() ? "+lent_outputs" : "+copied_outputs";
   result.backends = {on_gpu() ? "cuda" : "cpu"};
   result.device = std::move(device);
@@ -177,7 +177,7 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
   }
   m_greeted->empty_native.lone_us = empty->lone_us;
   m_greeted->empty_native.ping_us = empty->ping_us;
-  // On a GPU the stopwatch's own figures stand already: an empty call puts nothing on the device.
+  // On a GPU the stopwatch's own figures are used, since an empty call queues nothing.
   if (!on_gpu()) {
     m_greeted->empty_native.timed_us = m_greeted->empty_native.call_us = empty->timed_us;
   }
@@ -192,7 +192,7 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
     m_greeted->empty_python = *empty_python;
     result.empty_python_call_us = empty_python->timed_us;
     result.backends.emplace_back("python");
-  } else {  // an interpreter in which the loop does not run is as good as none
+  } else {  // an interpreter in which the loop does not run is useless
     result.python.clear();
     m_greeted->factory.set_python({}, {});
   }
@@ -213,7 +213,7 @@ Outcome<void> Supervisor::need_empty_python() {
     failure.invalidity = Invalidity::environment;
     return failure;
   }
-  // An empty call puts nothing on the device; what blurs a sample is the pair of events.
+  // An empty call queues nothing on the device; the pair of events limits a sample's resolution.
   m_greeted->empty_python = {.timed_us = m_greeted->empty_native.timed_us,
                              .lone_us = empty->lone_us,
                              .ping_us = empty->ping_us};
@@ -222,7 +222,7 @@ Outcome<void> Supervisor::need_empty_python() {
 
 protocol::CanaryResult Supervisor::run_canary() {
   const Wait wait = wait_for(k_canary_deadline_ms);
-  // Never a spare: one question is whether the machine can still start a process.
+  // Never a spare, since the canary also tests that the machine can start a process.
   auto subject = m_greeted->factory.load_builtin(SubjectKind::native, "canary", wait);
   if (!subject.ok()) return {false, subject.error().message};
   protocol::RunArgs args;
@@ -233,12 +233,12 @@ protocol::CanaryResult Supervisor::run_canary() {
   return {true, "the built-in attention passed its verdict"};
 }
 
-std::optional<Failure> Supervisor::hoarder(std::int64_t handle, const Problem& problem) {
+std::optional<Failure> Supervisor::memory_hog(std::int64_t handle, const Problem& problem) {
   const auto found = m_subjects.find(handle);
   if (!on_gpu() || found == m_subjects.end()) return std::nullopt;
   const auto free_bytes = [this] {
     const Wait wait = wait_for(k_canary_deadline_ms);
-    // A judge that finds no room for its own context counts as none.
+    // A judge without room for its own context counts as no free memory.
     return m_greeted->judge.free_gpu_bytes(wait.deadline, wait.cancel);
   };
   const auto with = free_bytes();
@@ -246,14 +246,14 @@ std::optional<Failure> Supervisor::hoarder(std::int64_t handle, const Problem& p
   found->second.process.kill();
   const auto without = free_bytes();
   if (!without.ok()) return std::nullopt;
-  return hoarded_memory(problem, with.ok() ? *with : 0, *without);
+  return memory_hog_failure(problem, with.ok() ? *with : 0, *without);
 }
 
 Outcome<void> Supervisor::ensure_healthy() {
   if (!m_canary_due) return {};
   const auto held = take_device();
   if (!held.ok()) return held.error();
-  // What was started beside a subject that took all of the device's memory never answers.
+  // Processes started beside a subject that took all of the device's memory never answer.
   if (on_gpu()) m_greeted->factory.drop_awake();
   protocol::CanaryResult last;
   for (int i = 0; i < k_canary_tries; ++i) {

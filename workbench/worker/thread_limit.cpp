@@ -13,7 +13,7 @@
 namespace wb::worker {
 namespace {
 
-/// A variant may hold two plans at once; interpreters and libraries have threads of their own.
+/// A variant may hold two plans at once; interpreters and libraries have their own threads.
 constexpr int k_plans = 2, k_other_threads = 8;
 constexpr std::size_t k_stack_bytes = 256u << 10;
 

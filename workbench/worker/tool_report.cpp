@@ -17,7 +17,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-/// The first whole number behind `before` in the line.
+/// The first integer after `before` in the line.
 std::optional<std::int64_t> number_behind(std::string_view line, std::string_view before) {
   const auto found = line.find(before);
   if (found == std::string_view::npos) return std::nullopt;
@@ -29,8 +29,8 @@ std::optional<std::int64_t> number_behind(std::string_view line, std::string_vie
   return read.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-/// One summary line. What it found counts where it can be read as a whole only; of several
-/// summaries (of processes, say) the largest figures.
+/// Reads one summary line. A count is used only if it can be read completely; of several summaries
+/// (of processes, for example) the largest.
 void read_summary(std::string_view words, SanitizerReport& report) {
   const bool is_race = words.find("hazard") != std::string_view::npos;
   // racecheck: "2 hazards displayed (1 error, 1 warning)"
@@ -58,7 +58,7 @@ std::optional<std::string> why_ncu_is_blocked(std::string_view text) {
 
 SanitizerReport read_sanitizer_report(std::string_view text) {
   SanitizerReport report;
-  bool is_inside = false;  // a message: its further lines are indented more
+  bool is_inside = false;  // inside a message, whose further lines are indented more
   for (std::size_t at = 0; at < text.size();) {
     const auto line_end = std::min(text.find('\n', at), text.size());
     const std::string_view line = text.substr(at, line_end - at);

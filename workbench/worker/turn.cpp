@@ -84,11 +84,12 @@ bool TurnConductor::was_at_work() const {
   if (!was_busy(m_idle.facts())) return false;
   if (m_subject.kind() == SubjectKind::native) return true;
   // Threads of a library that spin behind a call are no offense, but those that never sleep are.
-  std::optional<bool>& restless = m_subject.restless();
-  if (!restless || (!*restless && draw_secret<std::uint32_t>() % k_restless_one_in == 0)) {
-    restless = is_restless(m_subject);
+  std::optional<bool>& busy_when_idle = m_subject.busy_when_idle();
+  if (!busy_when_idle ||
+      (!*busy_when_idle && draw_secret<std::uint32_t>() % k_restless_one_in == 0)) {
+    busy_when_idle = is_busy_when_idle(m_subject);
   }
-  return *restless;
+  return *busy_when_idle;
 }
 
 const EmptyCall& TurnConductor::empty_call() const {

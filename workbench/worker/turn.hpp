@@ -11,13 +11,13 @@
 #include "worker/block_figure.hpp"
 #include "worker/cpu_time.hpp"
 #include "worker/cuda/gpu_monitor.hpp"
-#include "worker/fresh_look.hpp"
+#include "worker/fresh_check.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/subject_process.hpp"
 
 namespace wb::worker {
 
-/// What a call costs that does nothing: the machine and its messages, no candidate's doing.
+/// The cost of an empty call: machine and messages, independent of any candidate.
 struct EmptyCall {
   /// By the timing loop, for resolution_limited; on a GPU two events with nothing between them.
   double timed_us = 0;
@@ -36,12 +36,12 @@ struct TurnContext {
   /// By code, problem and plan; it outlives the code's processes.
   std::map<std::string, FreshRecord>& fresh;
   std::string subject = {};               ///< label of the loaded code
-  const cuda::GpuMonitor* gpu = nullptr;  ///< of the GPU that is measured on
+  const cuda::GpuMonitor* gpu = nullptr;  ///< the measured GPU
   /// The least hot figure by code and problem, microseconds; may be null.
   std::map<std::string, double>* hot_us = nullptr;
   /// What a judged call took at most, likewise.
   std::map<std::string, double>* run_us = nullptr;
-  CpuPlace place = {};
+  WorkerCpus place = {};
 };
 
 /// flags beside those of measure/plan.hpp
@@ -53,7 +53,7 @@ inline constexpr const char* k_flag_swept_cache = "swept_cache";
 Outcome<void> check_fits(const problem::Problem& problem, const TurnContext& context,
                          const Wait& wait);
 
-/// Whether a problem's judgement and tensors still fit into what is free of a GPU's memory, bytes.
+/// Whether a problem's judgement and tensors fit into the free memory of a GPU, in bytes.
 bool fits_on_gpu(const problem::Problem& problem, std::uint64_t free_bytes);
 /// The same with room for the contexts of a judge and a subject: one that ran out of memory and was
 /// killed has left free what it held.
@@ -61,8 +61,8 @@ bool has_room_on_gpu(const problem::Problem& problem, std::uint64_t free_bytes);
 /// Whose fault a GPU's short memory is, by what was free with a subject's process and is without
 /// it, bytes: `runtime` where that is far more than the problem's tensors and a context; nothing
 /// where it is not, or where memory was not short.
-std::optional<Failure> hoarded_memory(const problem::Problem& problem, std::uint64_t free_with,
-                                      std::uint64_t free_without);
+std::optional<Failure> memory_hog_failure(const problem::Problem& problem, std::uint64_t free_with,
+                                          std::uint64_t free_without);
 
 Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protocol::TurnArgs& args,
                                            const TurnContext& context, const Wait& wait);
@@ -78,7 +78,7 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
                                                         const protocol::FirstCallsArgs& args,
                                                         const Wait& wait);
 
-/// Messages with nothing between question and answer, ended as a block is.
+/// Times empty messages, ended as a block is.
 Outcome<Pings> time_pings(SubjectProcess& subject, double most_us, Clock clock, const Wait& wait);
 
 /// The median single call on inputs never seen, by the supervisor's clock, messages and all.

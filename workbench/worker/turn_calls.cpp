@@ -120,14 +120,14 @@ Outcome<BlockTime> TurnConductor::time_block(const Json& go,
     if (!stopped.ok()) return stopped.error();
     end = *stopped;
   }
-  const GoOn go_on(m_subject);
+  const ResumeOnExit go_on(m_subject);
   auto done = m_subject.more(m_wait);
   if (m_context.clock == Clock::device) end = std::chrono::steady_clock::now();
   if (!done.ok()) return std::move(done).error();
   // On a CPU the end leaves out what this side waited.
   const std::int64_t own_ns = m_context.clock == Clock::device ? own_delay_ns() - own_before_ns : 0;
   const std::int64_t delay_ns = delay_of_subject_ns() - delay_before_ns;
-  const auto after = m_output->at_done(*done, is_picked() ? Look::yes : Look::no);
+  const auto after = m_output->at_done(*done, is_picked() ? TakeOutput::yes : TakeOutput::no);
   if (!after.ok()) return after.error();
   m_subject.go_on();
   auto shown = m_subject.more(m_wait);
@@ -166,7 +166,7 @@ Outcome<Pings> time_pings(SubjectProcess& subject, double most_us, Clock clock, 
   for (int i = 0; i < k_pings; ++i) {
     const Deadline begin = std::chrono::steady_clock::now();
     Deadline end = begin;
-    const GoOn go_on(subject);
+    const ResumeOnExit go_on(subject);
     if (clock == Clock::host) {
       const auto stopped = subject.ask_to_stop({{"op", "ping"}}, wait);
       if (!stopped.ok()) return stopped.error();

@@ -13,7 +13,7 @@
 
 #include "worker/call_output.hpp"
 #include "worker/conditions_watch.hpp"
-#include "worker/fresh_look.hpp"
+#include "worker/fresh_check.hpp"
 #include "worker/hand_over.hpp"
 #include "worker/idle_watch.hpp"
 #include "worker/turn.hpp"

@@ -19,7 +19,7 @@ constexpr double k_tiny_us = 1e-3;
 constexpr std::int64_t k_max_calls_per_sample = 1'000'000;
 constexpr std::int64_t k_cold_refill_every = 10;
 constexpr std::int64_t k_most_cold_gpu_blocks = 64;
-/// Message times above this share of a block make its wall time no witness.
+/// A block's wall time is no witness when message times exceed this share of it.
 constexpr double k_round_trip_share = 0.1;
 constexpr double k_least_reported_frac = 0.4;
 constexpr double k_waiting_share = 0.3;
@@ -86,14 +86,14 @@ Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_u
     wall_us += block.wall_us;
     reported_us += block.reported_us;
     ratios.push_back(ratio(block.reported_us, seen_us));
-    // What the kernel says the two sides waited for a CPU is nobody's lie.
+    // Time that the kernel says either side waited for a CPU is no lie.
     excused_ratios.push_back(
         ratio(block.reported_us, seen_us - block.own_delay_us - block.delay_us - block.put_off_us));
   }
   const auto count = static_cast<double>(std::max<std::size_t>(blocks.size(), 1));
   const double mean_us = wall_us / count;
-  // Blocks far shorter than they were planned: other work made settling slow, and what is seen
-  // around them is mostly waiting for a CPU, of which a hypervisor's part shows in no account.
+  // Blocks far shorter than planned: other work slowed settling, and the time around them is mostly
+  // waiting for a CPU, of which a hypervisor's part is not accounted.
   if (reported_us / count < k_least_reported_frac * k_witness_block_us) return Witness::too_short;
   const bool long_enough =
       mean_us >= k_witness_block_us && round_trip_us <= k_round_trip_share * mean_us;
@@ -116,7 +116,7 @@ bool too_much_waiting(std::span<const BlockTime> blocks) {
 
 double six_digits(double value) {
   const std::string text = fmt::format("{:.6g}", value);
-  double rounded = value;  // from_chars leaves it where it finds no number that it can give
+  double rounded = value;  // from_chars leaves it unchanged when it fails
   std::from_chars(text.data(), text.data() + text.size(), rounded);
   return rounded;
 }

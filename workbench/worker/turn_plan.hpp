@@ -13,7 +13,7 @@
 
 namespace wb::worker {
 
-/// Whose clock a subject reads around its calls.
+/// The clock that a subject reads around its calls.
 enum class Clock {
   host,   ///< the CPU's: every call returns when its output is written
   device  ///< a GPU's: calls are queued
@@ -25,15 +25,15 @@ inline constexpr double k_sample_us = 200;
 /// The same on a GPU, where each sample also holds what lies between its events and its first and
 /// last kernel: 4.5 us on an H200, which draws ratios towards 1.
 inline constexpr double k_gpu_sample_us = 1'000;
-/// Calls of one sample at most, on a GPU: they are one graph.
+/// The most calls of one sample on a GPU, since they form one graph.
 inline constexpr std::int64_t k_most_graph_calls = 1'000;
 /// A block is planned to last this long; blocks that turn out shorter on average are not witnessed.
 inline constexpr double k_witness_block_us = 2'000;
 /// The same on a GPU, where a block's start and end cost up to 0.2 ms of waiting and messages.
 inline constexpr double k_gpu_block_us = 5'000;
-/// What a subject reports must be at least this share of what the supervisor saw.
+/// A subject's reported time must be at least this share of the supervisor's.
 inline constexpr double k_witness_frac = 0.9;
-/// Samples of one message at most.
+/// The most samples of one message.
 inline constexpr std::int64_t k_max_samples_per_block = 4'000;
 
 /// A chain of first calls lasts about so long on a GPU, so that messages, which come once and

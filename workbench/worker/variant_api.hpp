@@ -23,7 +23,8 @@ struct VariantApi {
   decltype(&wb_sdpa_plan_destroy) plan_destroy = nullptr;
   decltype(&wb_sdpa_last_error) last_error = nullptr;
   decltype(&wb_sdpa_build_id) build_id = nullptr;
-  /// Told true before each wb_sdpa_plan_destroy and false after it, which has seconds only.
+  /// Called with true before each wb_sdpa_plan_destroy, which has a limit of seconds, and with
+  /// false after it.
   std::function<void(bool)> leaving = {};
 };
 

@@ -19,15 +19,15 @@
 namespace wb::worker {
 namespace {
 
-/// What stops a run ends the worker as the end of the wire does: with its children.
+/// A stop signal ends the worker and its children, like the end of the wire.
 UniqueFd watch_signals() {
   const sigset_t set = stop_signals();
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-/// Lines from the host. A line that is too long is dropped to its end and returned as empty, which
-/// is no valid request.
+/// Lines from the host. A line that is too long is skipped and returned as empty, which is no valid
+/// request.
 class LineReader {
  public:
   LineReader(int fd, int signal_fd) : m_fd(fd), m_signal_fd(signal_fd) {}
@@ -79,8 +79,7 @@ bool write_line(int fd, std::string line) {
   return true;
 }
 
-/// The id of a request that does not parse, if it can be made out, so that the host can match the
-/// refusal to it.
+/// The id of a request that does not parse, if readable, so that the host can match the refusal.
 std::int64_t guess_id(std::string_view line) {
   const auto json =
       parse_json(line, "the request", {protocol::k_max_line_bytes, protocol::k_max_depth});
@@ -103,7 +102,7 @@ protocol::Reply answer(Supervisor& supervisor, const std::string& line, bool& by
 
 int run_supervisor(int in_fd, int out_fd, const std::string& own_program) {
   const UniqueFd signals = watch_signals();
-  // The wire gets other numbers and 1 is pointed at 2: nothing that prints can ever reach the host.
+  // The wire moves to other numbers and 1 is redirected to 2, so that no print can reach the host.
   const UniqueFd in(::fcntl(in_fd, F_DUPFD_CLOEXEC, 10));
   const UniqueFd out(::fcntl(out_fd, F_DUPFD_CLOEXEC, 10));
   const UniqueFd dev_null(::open("/dev/null", O_RDONLY | O_CLOEXEC));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For the tests of diagnoses: the project's own registry, a patient on two problems, and findings
+// For the tests of diagnoses: the project's own registry, a target on two problems, and findings
 // of it. Used by tests/unit/advise.
 #pragma once
 
@@ -32,8 +32,8 @@ inline problem::Problem problem_of(const char* text) {
   return *problem::parse_problem(text);
 }
 
-inline advise::Patient patient() {
-  advise::Patient result;
+inline advise::Target target() {
+  advise::Target result;
   result.subject = "ours@1";
   result.backend = "cuda";
   result.architecture = "sm_90";
@@ -56,7 +56,7 @@ inline measure::Finding finding(std::string analysis, Json figures, std::string 
 }
 
 inline advise::Diagnosis of(const std::string& id, const std::vector<measure::Finding>& findings,
-                            const advise::Patient& who = patient()) {
+                            const advise::Target& who = target()) {
   const auto all = advise::diagnose(causes(), techniques(), who, findings);
   const auto found = std::find_if(
       all.begin(), all.end(), [&](const advise::Diagnosis& one) { return one.cause->id == id; });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a diagnosis is made of findings: what counts, what outweighs what, which gains follow.
+// How findings become a diagnosis: which evidence counts, which outweighs other evidence, and which
+// gains follow.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -16,7 +17,7 @@ using namespace wb::variant;
 using namespace wb::test;
 
 TEST_CASE("nothing found decides nothing", "[advise][causes]") {
-  for (const Diagnosis& one : diagnose(causes(), techniques(), patient(), {})) {
+  for (const Diagnosis& one : diagnose(causes(), techniques(), target(), {})) {
     INFO(one.cause->id);
     CHECK(one.state == HypothesisState::undecided);
     CHECK(one.evidence.empty());
@@ -53,7 +54,7 @@ TEST_CASE("evidence against evidence: the stronger counts, else none", "[advise]
 }
 
 TEST_CASE("a cause may be at work on one problem and not on another", "[advise][causes]") {
-  Patient who = patient();
+  Target who = target();
   who.problems.push_back({problem_of(k_large), 3});
   const auto small = finding("roofline_share",
                              {{"empty_call_frac", 0.4}, {"plan", "hot"}, {"headroom_ratio", 2.5}});
@@ -76,22 +77,22 @@ TEST_CASE("a cause may be at work on one problem and not on another", "[advise][
 
 TEST_CASE("plans, backends and kinds of problems keep rules and causes out", "[advise][causes]") {
   Finding fits = finding("working_set", {{"tensors_fit_last_cache", true}});
-  Patient cold = patient();
+  Target cold = target();
   cold.plan = "cold";
   CHECK(of("memory_bandwidth", {fits}, cold).state == HypothesisState::undecided);
-  Patient cpu = patient();
+  Target cpu = target();
   cpu.backend = "cpu";
   cpu.problems = {{problem_of("B=1 Hq=8 Sq=512 D=64 f32"), 1}};
   for (const Diagnosis& one : diagnose(causes(), techniques(), cpu, {})) {
     CHECK(one.cause->id != "bank_conflicts");
     CHECK(one.cause->id != "tensor_cores_unused");
   }
-  Patient exact = patient();
+  Target exact = target();
   exact.problems = cpu.problems;
   for (const Diagnosis& one : diagnose(causes(), techniques(), exact, {})) {
     CHECK(one.cause->id != "tensor_cores_unused");
   }
-  Patient unknown;  // of files without a device every cause is asked
+  Target unknown;  // of files without a device every cause is asked
   CHECK(diagnose(causes(), techniques(), unknown, {}).size() == causes().size());
 }
 
@@ -104,7 +105,7 @@ TEST_CASE("gains come from the remedies that are left, within the room", "[advis
   CHECK(open.remedies.size() == 2);
   const auto room = finding("roofline_share", {{"headroom_ratio", 1.1}, {"plan", "hot"}});
   CHECK(of("bank_conflicts", {conflict, room}).gain->high == Approx(1.1));
-  Patient swizzled = patient();
+  Target swizzled = target();
   swizzled.techniques.emplace_back("bank_conflict_swizzle");
   const Diagnosis done = of("bank_conflicts", {conflict}, swizzled);
   CHECK(done.state == HypothesisState::supported);
@@ -117,7 +118,7 @@ TEST_CASE("what would gain most comes first, weak evidence after strong", "[advi
       finding("sass",
               {{"worst_shared_ways", 8}, {"matrix", 0}, {"warpgroup_matrix", 0}, {"fma", 10}}, ""),
       finding("launch", {{"units_frac", 1.0}})};
-  const auto all = diagnose(causes(), techniques(), patient(), findings);
+  const auto all = diagnose(causes(), techniques(), target(), findings);
   CHECK(all[0].cause->id == "tensor_cores_unused");
   CHECK(all[1].cause->id == "bank_conflicts");
   CHECK(all.back().state == HypothesisState::refuted);
@@ -186,9 +187,9 @@ TEST_CASE("no findings whatever make it crash or invent a gain", "[advise][cause
       }
       findings.push_back(std::move(one));
     }
-    Patient who = patient();
+    Target who = target();
     if (pick(3) == 0) who.problems.clear();
-    if (pick(5) == 0) who = Patient{};
+    if (pick(5) == 0) who = Target{};
     for (const Diagnosis& one : diagnose(causes(), techniques(), who, findings)) {
       const bool is_decided = one.state != HypothesisState::undecided;
       if (is_decided != one.strength.has_value()) FAIL("a state without its strength");

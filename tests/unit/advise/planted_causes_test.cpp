@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Causes held against planted findings: for each cause of the registry one that supports it, one
+// Causes checked against planted findings: for each cause of the registry one that supports it, one
 // that refutes it and one that decides nothing. A new cause takes one row.
 #include <set>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ours beside a reference: the tables of the documents, and what may be concluded from them.
+// Comparisons of ours with a reference: the tables of the documents, and the conclusions that are
+// allowed.
 #include "analyze/profile_facts.hpp"
 #include "made_evidence.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Grids as a tool prints them, against what batch and heads ask for.
+// Grids as a tool prints them, compared with those that batch and heads imply.
 #include "analyze/profile_facts.hpp"
 #include "made_evidence.hpp"
 #include "support/catch.hpp"

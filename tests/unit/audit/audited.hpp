@@ -20,7 +20,7 @@ inline const std::string k_times =
 
 /// An excerpt of a report about kernels, whose terms it need not name.
 inline Audited audited(const std::string& text, const std::vector<Source>& sources = {}) {
-  return audit_document("report.md", text, sources, Subject::kernels).value();
+  return audit_document("report.md", text, sources, ReportField::kernels).value();
 }
 
 inline std::vector<Finding> of_check(const Audited& document, const std::string& check) {
@@ -34,7 +34,7 @@ inline std::vector<Finding> of_check(const Audited& document, const std::string&
 inline std::size_t held_by(const Audited& document, const std::string& check) {
   return static_cast<std::size_t>(
       std::count_if(document.held.begin(), document.held.end(),
-                    [&](const Held& one) { return one.check == check; }));
+                    [&](const HeldFigure& one) { return one.check == check; }));
 }
 
 /// The text with the first `from` replaced; a `from` that is not there fails the test.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Forms of public reports that were once read wrongly, in our own words: what is right in them is
-// not accused, and the same form with a fault in it is.
+// Forms of public reports that were once read wrongly, in our own words: a correct one is not
+// accused, and the same form with a fault is.
 #include <string>
 
 #include "audited.hpp"

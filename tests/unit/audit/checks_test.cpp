@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What checks leave alone, call unknown or doubtful, and how it is rendered.
+// What checks skip, call unknown or doubtful, and how it is rendered.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What else a figure may mean that does not follow: forms of public reports, in our own words, each
-// beside the same form where nothing else can be meant.
+// Other possible meanings of a figure that does not follow: forms of public reports, in our own
+// words, each beside the same form with only one meaning.
 #include <string>
 
 #include "audited.hpp"

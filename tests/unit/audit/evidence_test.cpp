@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is not read whole is not contradicted: forms of public reports that were accused, in our own
-// words, each beside the same form with a fault that must still be found.
+// Text that was not read completely is not contradicted: forms of public reports that were accused,
+// in our own words, each beside the same form with a fault that must still be found.
 #include <string>
 
 #include "audited.hpp"

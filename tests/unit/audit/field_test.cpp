@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What reads words and counts is contradicted in reports about kernels on a device only: each text
-// stands once without the terms of that field and once with them.
+// Checks of words and counts apply only to reports about kernels on a device: each text is audited
+// once without the terms of that field and once with them.
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bad input: every one a named error or a stated gap, and none takes long.
+// Bad input: each case gives a named error or a stated gap, and none takes long.
 #include <chrono>
 
 #include "audited.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Means of tables, and what is told of totals and ratios that no check judged.
+// Means of tables, and what is reported about totals and ratios that no check judged.
 #include <string>
 
 #include "audited.hpp"

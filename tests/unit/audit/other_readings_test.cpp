@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Figures of public reports that were called wrong, and have another reading.
+// Figures of public reports that were called wrong although they have another reading.
 #include <string>
 
 #include "audited.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each kind of fault planted, and its honest counterpart beside it: the first must be found at its
-// line with the figure that was to be expected, the second must give no finding at all and show
-// that the check looked.
+// Each kind of fault is planted beside its honest counterpart: the first must be found at its line
+// with the expected figure, the second must give no finding and show that the check ran.
 #include <vector>
 
 #include "audit/checks.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Single rules of checks: where each begins and ends. What is judged stands beside what is not.
+// Single rules of checks: where each begins and ends, with a judged case beside an unjudged one.
 #include <string>
 
 #include "audited.hpp"

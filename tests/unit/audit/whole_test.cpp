@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A contradiction needs every operand read whole and no other reading: forms of public reports, in
-// our own words, that have one, each beside the same form where nothing else can be meant.
+// A contradiction needs every operand read completely and no other reading: forms of public reports
+// with another reading, in our own words, each beside the same form without one.
 #include <string>
 
 #include "audited.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts and numbers of others: by ASCII whatever the locale, with byte order marks and line ends of
-// other systems, and whole floats as integers.
+// Text and numbers from other systems: ASCII rules in every locale, byte order marks, line ends,
+// and whole floats as integers.
 #include <clocale>
 
 #include "core/ascii.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the engine makes of a GPU's conditions: which turns decide, and what the log keeps.
+// How the engine uses a GPU's conditions: which turns decide, and what the log keeps.
 #include <algorithm>
 
 #include "engine_world.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a step of a session measures on when nobody says.
+// The device that a step of a session measures on if none is named.
 #include "engine/environment.hpp"
 
 #include "support/catch.hpp"

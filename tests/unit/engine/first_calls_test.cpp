@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A gain has to stand on fresh inputs: what becomes of comparisons, iterations and their log where
-// first calls do not bear it out.
+// A gain has to hold on fresh inputs: the effect on comparisons, iterations and their log if first
+// calls do not confirm it.
 #include "engine_world.hpp"
 
 using namespace wb;

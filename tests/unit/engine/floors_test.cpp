@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Noise floors that were taken while a machine was busy: told when the session opens, taken again
-// by a verb and before an iteration compares, and kept apart by the log.
+// Noise floors that were taken while a machine was busy: reported when the session opens, taken
+// again by a verb and before an iteration compares, and kept apart by the log.
 #include "engine_world.hpp"
 
 using namespace wb;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is too large for a line of the log: texts are refused before anything is written, source
-// files and answers go into blobs and come back whole.
+// Data too large for a line of the log: texts are refused before anything is written, source files
+// and answers go into blobs and come back whole.
 #include "engine_world.hpp"
 
 using namespace wb;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Figures: none for what was not measured, none of turns that a quota stopped, none that says
-// nothing; and whole floats wherever an integer is asked for.
+// Figures: none without a measurement, none from turns that a quota stopped, none from an interval
+// without information; and whole floats wherever an integer is asked for.
 #include "engine_world.hpp"
 #include "verbs/table.hpp"
 

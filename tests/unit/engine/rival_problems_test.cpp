@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// On which problems rivals are judged, timed and compared, and which have a figure over the suite.
+// The problems on which rivals are judged, timed and compared, and the rivals that have a figure
+// over the suite.
 #include <fstream>
 #include <set>
 

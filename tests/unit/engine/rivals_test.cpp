@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rivals of a session: which of them serve, and on which problems.
+// Rivals of a session: which of them are usable, and on which problems.
 #include <cstdio>
 #include <set>
 

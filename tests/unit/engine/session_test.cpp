@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whole sessions against a fake worker: who wins, who is timed, what reaches the log.
+// Whole sessions against a fake worker: the winner, the timed subjects, and the events in the log.
 #include "engine_world.hpp"
 
 using namespace wb;

@@ -84,7 +84,7 @@ void check_goes_on(const fs::path& folder, int steps, std::int64_t acknowledged,
   REQUIRE(story_of(whole) == story);
 }
 
-struct Place {
+struct KillPoint {
   const char* name;
   SystemCall call;
   Action action;
@@ -93,7 +93,7 @@ struct Place {
 };
 
 /// Of one event's line.
-constexpr Place k_of_a_line[] = {
+constexpr KillPoint k_of_a_line[] = {
     {"before write", SystemCall::write, Action::kill_before, "/events.jsonl", 0},
     {"torn after a byte", SystemCall::write, Action::kill_torn, "/events.jsonl", 0.004},
     {"torn after a third", SystemCall::write, Action::kill_torn, "/events.jsonl", 0.33},
@@ -103,10 +103,10 @@ constexpr Place k_of_a_line[] = {
     {"after sync", SystemCall::sync, Action::kill_after, "/events.jsonl", 0},
 };
 /// Of one blob and of one commit: the moment it has its name and no event tells of it yet.
-constexpr Place k_after_blob{"after a blob's rename", SystemCall::rename, Action::kill_after,
-                             "/blobs/", 0};
-constexpr Place k_after_commit{"after a commit", SystemCall::rename, Action::kill_after,
-                               "/refs/heads/main", 0};
+constexpr KillPoint k_after_blob{"after a blob's rename", SystemCall::rename, Action::kill_after,
+                                 "/blobs/", 0};
+constexpr KillPoint k_after_commit{"after a commit", SystemCall::rename, Action::kill_after,
+                                   "/refs/heads/main", 0};
 
 /// The bytes of the line that the nth event will be.
 std::size_t bytes_of_event(const fs::path& whole, std::int64_t seq) {
@@ -125,7 +125,7 @@ TEST_CASE("a session killed at nine places of each of its events goes on", "[fau
   FakeClock model_clock;
   must(run_steps(files, model_clock, model / "s", k_steps));
   const int stride = points_of(1, 7);
-  for (const Place& place : k_of_a_line) {
+  for (const KillPoint& place : k_of_a_line) {
     for (int event = 1; event <= k_events; event += stride) {
       const Scratch scratch;
       const Acknowledged seen;
@@ -144,7 +144,7 @@ TEST_CASE("a session killed at nine places of each of its events goes on", "[fau
     }
   }
   const auto long_story = undisturbed(k_events);
-  for (const Place& place : {k_after_blob, k_after_commit}) {
+  for (const KillPoint& place : {k_after_blob, k_after_commit}) {
     for (int nth = 1; nth <= k_events; nth += points_of(1, 20)) {
       const Scratch scratch;
       const Acknowledged seen;

@@ -25,8 +25,8 @@ std::size_t open_descriptors() {
 }
 
 /// Runs `use` under every fault until none fires; `use` answers its error, if any.
-template <typename Use>
-void fail_each_call(Points& points, Use use) {
+template <typename TechniqueCounts>
+void fail_each_call(Points& points, TechniqueCounts use) {
   for (const SystemCall call : {SystemCall::fork, SystemCall::pipe, SystemCall::open,
                                 SystemCall::write, SystemCall::mmap}) {
     for (const int error_number : {EAGAIN, ENOMEM, EMFILE, EIO, EINTR}) {

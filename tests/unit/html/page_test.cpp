@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page of a session: what it must hold, and what no log can make of it.
+// The page of a session: its required parts, and that no log can break it.
 #include <regex>
 
 #include "html/html.hpp"

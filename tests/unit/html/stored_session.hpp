@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A told session (log_builder.hpp) in a folder, as pages are made from.
+// A session from log_builder.hpp stored in a folder, from which pages are made.
 #pragma once
 
 #include "session/session.hpp"

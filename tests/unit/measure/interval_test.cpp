@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Intervals that say nothing: told as that, by no figure.
+// Intervals without information are reported as such, without a figure.
 #include <cmath>
 
 #include "measure/statistics.hpp"
@@ -33,7 +33,7 @@ TEST_CASE("two processes that differ wildly give no interval, and the reason say
   const Comparison comparison = compare(candidate, rival, CompareOptions{});
   CHECK(comparison.outcome == ComparisonOutcome::ambiguous);
   CHECK(std::isfinite(comparison.speedup));
-  REQUIRE(says_nothing(comparison.interval));
+  REQUIRE(is_uninformative(comparison.interval));
   CHECK(comparison.reason.find("says nothing") != std::string::npos);
   CHECK(comparison.reason.find("2 processes") != std::string::npos);
   CHECK(comparison.reason.find("0.000") == std::string::npos);
@@ -46,11 +46,11 @@ TEST_CASE("two processes that differ wildly give no interval, and the reason say
 
 TEST_CASE("what says nothing decides nothing", "[measure][interval]") {
   const Interval wide{2, 1e6, 0.99}, narrow{2, 100, 0.99};
-  CHECK(says_nothing(wide));
+  CHECK(is_uninformative(wide));
   CHECK(classify(wide, 0.01, 0.05) == ComparisonOutcome::ambiguous);
-  CHECK_FALSE(says_nothing(narrow));
+  CHECK_FALSE(is_uninformative(narrow));
   CHECK(classify(narrow, 0.01, 0.05) == ComparisonOutcome::faster);
-  CHECK_FALSE(says_nothing({k_unknown, k_unknown, 0.99}));
+  CHECK_FALSE(is_uninformative({k_unknown, k_unknown, 0.99}));
 }
 
 TEST_CASE("a floor that nobody can use is no figure in words", "[measure][interval]") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How often the comparison rule is wrong, and how often it finds what is there, on simulated
+// How often the comparison rule is wrong, and how often it finds a real difference, on simulated
 // machines with fixed seeds. The figures of docs/contracts/measurement.md come from here.
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Front matter of playbooks for agents: what is read, what is refused and why.
+// Front matter of playbooks for agents: what is read, and what is refused with which reason.
 #include "playbook/agent_file.hpp"
 #include "support/catch.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Playbooks that mean harm or are badly broken: each ends with its message, in time.
+// Malicious or badly broken playbooks: each ends with its message, in time.
 #include <vector>
 
 #include "lua_child.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs a Lua chunk in a sandbox in a child process, for what the watchdog can only end by _exit.
+// Runs a Lua chunk in a sandbox in a child process, because the watchdog can end some chunks only
+// by _exit.
 #pragma once
 
 #include <sys/wait.h>

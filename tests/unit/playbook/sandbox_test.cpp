@@ -155,7 +155,7 @@ TEST_CASE("time outside Lua does not count", "[playbook][unit]") {
       limits, 1, {},
       {.print = [](const std::string&) {}, .give_up = [&](const std::string&) { gave_up = true; }});
   lua_pushcfunction(sandbox.lua(), [](lua_State* lua) {
-    const Sandbox::Outside outside(Sandbox::of(lua));
+    const Sandbox::VerbCallScope outside(Sandbox::of(lua));
     std::this_thread::sleep_for(std::chrono::milliseconds(600));
     return 0;
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names that do not exist are found in the text, wherever they stand.
+// Unknown names are found anywhere in the text.
 #include "playbook/static_check.hpp"
 
 #include <filesystem>

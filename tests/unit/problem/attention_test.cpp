@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Probes of the oracle and of std: outputs that are known without computing attention.
+// Probes of the oracle and of std: problems whose outputs are known without computing attention.
 #include "problem/attention.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What pages say of the GPU that figures were taken on.
+// What pages report about the GPU on which figures were taken.
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Of a suite that is from a profile: what the kernels' gains come to for the whole program.
+// A suite from a profile: the effect of the kernels' gains on the whole program.
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

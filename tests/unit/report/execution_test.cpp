@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Phases of a session: minutes planned beside minutes taken, and what each came to.
+// Phases of a session: planned minutes, actual minutes and results.
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

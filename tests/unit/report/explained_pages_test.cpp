@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the pages about bottlenecks, causes and fixes work out themselves: the drawing of a walk,
-// one size at a time, threads at work, where a fix lies, times after it.
+// What the pages about bottlenecks, causes and fixes derive: the drawing of a key walk, one size at
+// a time, threads at work, where a fix is, times after it.
 #include <cmath>
 
 #include "device/device.hpp"

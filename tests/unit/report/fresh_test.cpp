@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What reports say of first calls on fresh inputs, and of noise floors that cannot serve.
+// What reports say about first calls on fresh inputs and about unusable noise floors.
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

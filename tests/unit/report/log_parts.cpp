@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The events that the story is told in.
+// The events of the example session (log_story.cpp).
 #include <cmath>
 
 #include "log_builder.hpp"

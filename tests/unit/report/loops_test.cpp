@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two loops beside each other, with the figures of a session that measured both.
+// A comparison of two loops, with the figures of a session that measured both.
 #include "report/loops.hpp"
 
 #include "log_builder.hpp"

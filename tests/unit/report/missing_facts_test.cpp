@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A page comes out of whatever the log holds: sessions killed anywhere, facts that are missing,
-// facts of the wrong type. It says what it does not know.
+// Every log gives a page: sessions killed at any point, missing facts, facts of the wrong type. The
+// page names what is unknown.
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

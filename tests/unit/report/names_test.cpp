@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What pages call problems, and how large these are.
+// The names of problems on pages, and the problems' sizes.
 #include "report/names.hpp"
 
 #include "log_builder.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `compare` measured between iterations stands in the report, the fastest of the others first.
+// The report shows what `compare` measured between iterations, the fastest opponent first.
 #include <cmath>
 #include <limits>
 

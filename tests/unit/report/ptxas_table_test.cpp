@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The iteration page shows what ptxas said of the candidate's kernels.
+// The iteration page shows the ptxas output for the candidate's kernels.
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

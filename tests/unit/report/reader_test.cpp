@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a reader who was not there needs: who the rival is, plans side by side, what has no figure
-// and why, how the hypotheses were decided, what rests on how much, and what to do next.
+// What a reader who did not follow the session needs: who the rival is, plans side by side, which
+// figures are missing and why, how the hypotheses were decided, how much evidence there is, and
+// what to do next.
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scores: from comparisons and from twins, their JSON, early stop and the width of asks.
+// Scores: from comparisons and duplicates, their JSON, early stop and the width of asks.
 #include "search/strategy.hpp"
 
 #include "support/catch.hpp"

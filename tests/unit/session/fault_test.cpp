@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every call of the file system fails once, and for ever, at every place of a session's life: each
-// time there is a typed error, nothing acknowledged is lost and the session can be gone on with.
+// Every call of the file system fails once, and permanently, at every point of a session's life:
+// each time there is a typed error, nothing acknowledged is lost and the session can be continued.
 #include "session/repository.hpp"
 #include "support/fault_file_system.hpp"
 #include "unit/session/example_session.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Released formats stay readable: tests/data/session_v1 was written by the first version and is
-// never changed. A later format gets a fixture of its own beside it.
+// never changed. A later format gets another fixture beside it.
 #include "core/hash.hpp"
 #include "support/places.hpp"
 #include "unit/session/example_session.hpp"

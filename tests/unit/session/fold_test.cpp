@@ -149,7 +149,7 @@ TEST_CASE("folding step by step gives what folding at once gives", "[session][fo
   EventLog source = must(EventLog::open_reader(files, scratch / "s"));
   fs::create_directories(scratch / "copy");
   EventLog copy = must(EventLog::create(files, clock, scratch / "copy"));
-  Folder folder(FoldDepth::full);
+  LogFold folder(FoldDepth::full);
   for (std::int64_t seq = 1; seq <= source.size(); ++seq) {
     must(copy.append(source.envelope(seq).type, must(source.payload(seq))));
     must(folder.update(copy));
@@ -170,7 +170,7 @@ TEST_CASE("folding step by step gives what folding at once gives", "[session][fo
 TEST_CASE("the incumbent changes when the iteration closes and never when abandoned",
           "[session][fold]") {
   LogFixture f;
-  Folder folder(FoldDepth::brief);
+  LogFold folder(FoldDepth::brief);
   const auto incumbent = [&] {
     must(folder.update(f.log));
     return folder.view().incumbent;
@@ -260,7 +260,7 @@ TEST_CASE("a pause, and the time before a killed session was resumed, are times 
   for (const FoldDepth depth : {FoldDepth::brief, FoldDepth::full}) {
     const SessionView view = must(fold(f.log, depth));
     REQUIRE(view.away.size() == 2);
-    const auto minutes = [](const SessionView::Away& away) {
+    const auto minutes = [](const SessionView::IdlePeriod& away) {
       return std::chrono::duration_cast<std::chrono::minutes>(*parse_iso8601(away.to_t) -
                                                               *parse_iso8601(away.from_t))
           .count();
@@ -377,7 +377,7 @@ TEST_CASE("an event that contradicts the log is an error that names it", "[sessi
     f.open_iteration(0);
     const std::int64_t seq = f.add(c.type, c.payload);
     INFO(c.type << " " << c.payload.dump());
-    Folder folder(FoldDepth::full);
+    LogFold folder(FoldDepth::full);
     const auto done = folder.update(f.log);
     REQUIRE_FALSE(done.ok());
     CHECK(done.error().code == ErrorCode::damaged);

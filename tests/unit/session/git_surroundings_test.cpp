@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What git repositories can be like around a session: what is refused is refused before anything is
-// made, with the cure of its own cause; what does not matter to us is taken.
+// States of git repositories around a session: an unsuitable one is refused before anything is
+// made, with the remedy for its cause; harmless ones are accepted.
 #include "support/fault_file_system.hpp"
 #include "unit/session/users_repository.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What opening makes of a damaged events.jsonl: torn tails are cut and saved, anything else is
-// refused with its line number.
+// Opening a damaged events.jsonl: torn tails are cut and saved, anything else is refused with its
+// line number.
 #include <algorithm>
 
 #include "core/hash.hpp"

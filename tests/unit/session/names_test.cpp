@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What folders and archives of sessions are called, however they are named.
+// The names of sessions for folders and archives, in whatever form the path is given.
 #include <unistd.h>
 
 #include "session/archive.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Archives as nobody's library would write them: single tar headers, and gzip around any bytes.
+// Archives that no library would write: single tar headers, and gzip around arbitrary bytes.
 #pragma once
 
 #include <zlib.h>

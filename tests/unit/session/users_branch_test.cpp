@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sessions that commit to a branch of the user's repository: what is there already stays as it is.
+// Sessions that commit to a branch of the user's repository: its existing content is unchanged.
 #include "unit/session/users_repository.hpp"
 
 using namespace wb;

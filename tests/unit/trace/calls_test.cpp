@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is not attention, or not as it looks: steps of something else, masks, kernels of nobody.
+// Cases that are not attention or not as they appear: steps of other work, masks, kernels without a
+// call.
 #include <chrono>
 
 #include "support/catch.hpp"
@@ -128,7 +129,7 @@ TEST_CASE("kernels of a graph's launch belong to no operator, and that is said",
   CHECK(trace.gaps.unlinked_kernels == 1);
   const SdpaCalls calls = find_sdpa_calls(trace);
   CHECK(calls.calls.empty());
-  CHECK(calls.nobodys_kernels == 2);
+  CHECK(calls.unclaimed_kernels == 2);
   bool said = false;
   for (const std::string& gap : gap_sentences(trace, calls)) {
     said = said || gap ==

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operators of attention libraries, with arguments as their schemas order them: sizes and work
-// where these are recorded, and what is not known where they are not.
+// Operators of attention libraries, with arguments in the order of their schemas: sizes and work if
+// they are recorded, and what is unknown if not.
 #include "library_call.hpp"
 #include "support/catch.hpp"
 #include "trace/metrics.hpp"

@@ -129,7 +129,7 @@ TEST_CASE("damaged traces are refused or counted, never a crash", "[trace][read]
     }
     CHECK(in_rows == calls.calls.size());
     // The one kernel is a call's, nobody's, or was not read.
-    CHECK(calls.calls.size() + calls.nobodys_kernels <= read->gpu.size());
+    CHECK(calls.calls.size() + calls.unclaimed_kernels <= read->gpu.size());
   }
 }
 

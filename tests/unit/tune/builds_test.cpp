@@ -45,28 +45,28 @@ Outcome<Subject> nothing(const Configuration&) {
 
 TEST_CASE("builders keep off the device's CPUs, or take turns with it", "[engine][tune]") {
   const std::vector<int> four{0, 1, 2, 3};
-  const BuildPlace beside = place_of_builds(cpu_device("0-1"), "local", four);
+  const BuildCpus beside = choose_build_cpus(cpu_device("0-1"), "local", four);
   CHECK(beside.overlaps);
   CHECK(beside.cpus == std::vector<int>{2, 3});
   CHECK(beside.builders == 2);
   CHECK(beside.lent_cpus == std::vector<int>{0, 1});
-  const BuildPlace turns = place_of_builds(cpu_device("0-3"), "local", four);
+  const BuildCpus turns = choose_build_cpus(cpu_device("0-3"), "local", four);
   CHECK_FALSE(turns.overlaps);
   CHECK(turns.builders == 4);
   CHECK(turns.cpus.empty());
   CHECK(turns.lent_cpus.empty());
   // Not known: as if they were the same.
-  CHECK_FALSE(place_of_builds(cpu_device("?"), "local", four).overlaps);
+  CHECK_FALSE(choose_build_cpus(cpu_device("?"), "local", four).overlaps);
   // A container shares this machine's CPUs, another node does not.
-  CHECK_FALSE(place_of_builds(cpu_device("0-3"), "docker exec -i box", four).overlaps);
-  CHECK(place_of_builds(cpu_device("0-3"), "ssh node7", four).overlaps);
+  CHECK_FALSE(choose_build_cpus(cpu_device("0-3"), "docker exec -i box", four).overlaps);
+  CHECK(choose_build_cpus(cpu_device("0-3"), "ssh node7", four).overlaps);
   Device gpu;
   gpu.backend = "cuda";
   gpu.id = "GPU-1";
-  CHECK(place_of_builds(gpu, "local", four).overlaps);
-  CHECK(place_of_builds(gpu, "local", four).builders == 2);
-  CHECK(place_of_builds(gpu, "ssh node7", four).builders == 4);
-  CHECK(place_of_builds(gpu, "local", {0}).builders == 1);
+  CHECK(choose_build_cpus(gpu, "local", four).overlaps);
+  CHECK(choose_build_cpus(gpu, "local", four).builders == 2);
+  CHECK(choose_build_cpus(gpu, "ssh node7", four).builders == 4);
+  CHECK(choose_build_cpus(gpu, "local", {0}).builders == 1);
 }
 
 TEST_CASE("each wish is built once, however often it is wished", "[engine][tune]") {

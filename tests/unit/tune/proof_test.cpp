@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which verdict the configurations of a tune get, and that a screening alone gains nothing.
+// The verdict that each configuration of a tune gets, and that a screening alone gains nothing.
 #include <algorithm>
 
 #include "tune_bench.hpp"

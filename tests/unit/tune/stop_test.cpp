@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tunes that a machine or a user stops: what is asked again, and what goes on.
+// Tunes that a machine or a user stops: what is asked again, and what continues.
 #include <algorithm>
 #include <cmath>
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Trimming beside builders: what is held stays, what is not an entry is not touched, and whoever
-// builds meanwhile always ends with an artifact that is there.
+// Trimming beside builders: held entries stay, other files are untouched, and each concurrent build
+// ends with an existing artifact.
 #include "variant/cache_trim.hpp"
 
 #include <fcntl.h>

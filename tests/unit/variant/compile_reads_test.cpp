@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What compilers say that they have read, held against what an artifact id covers: whatever the
-// scanner of includes overlooked shows here.
+// The files that compilers report as read, compared with those that an artifact id covers: shows
+// what the scanner of includes overlooked.
 #include "variant/compile_reads.hpp"
 
 #include "kernel_folder.hpp"
@@ -99,7 +99,7 @@ TEST_CASE("the date is taken away from sources", "[variant][reads]") {
   for (const std::string macro : {"__DATE__", "__TIME__", "__TIMESTAMP__"}) {
     CHECK(line.find("-D" + macro + "=") != std::string::npos);
   }
-  CHECK(misses_the_date("error: 'wb_no_date_of_a_build' was not declared"));
-  CHECK_FALSE(misses_the_date(line));  // a compiler that prints its command line
-  CHECK_FALSE(misses_the_date("error: something else"));
+  CHECK(uses_date_macro("error: 'wb_no_date_of_a_build' was not declared"));
+  CHECK_FALSE(uses_date_macro(line));  // a compiler that prints its command line
+  CHECK_FALSE(uses_date_macro("error: something else"));
 }

@@ -58,7 +58,7 @@ TEST_CASE("the working folder can be seen under a fixed name", "[variant][sandbo
     WARN("skipped: " + why);
     return;
   }
-  f.folders.seen_as = "/wb-sources";
+  f.folders.mounted_as = "/wb-sources";
   CHECK(f.run("pwd; echo x > made") == "/wb-sources\n");
   CHECK(fs::exists(f.inside.path() / "made"));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who a compiler is: asked once, again when a program of it changed, and which linker it brings.
+// The identity of a compiler: asked once, again when one of its programs changed, and which linker
+// it uses.
 #include <algorithm>
 #include <chrono>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the two pages about kernels say is so: the example compiles and is right, the lists are
-// those of the code.
+// The two pages about kernels are true: the example compiles and is right, the lists match the
+// code.
 #include <fstream>
 #include <sstream>
 

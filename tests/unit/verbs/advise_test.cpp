@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `advise`: a session's log becomes a situation, and a roadmap is kept when the session closes.
+// `advise`: a session's log becomes a situation, and a roadmap is stored when the session closes.
 #include "unit/engine/engine_world.hpp"
 
 using namespace wb;

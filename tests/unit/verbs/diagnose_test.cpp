@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `diagnose`: causes are held against a session's log or files, measured for where they are open,
-// kept in the log and told by its reports.
+// `diagnose`: causes are checked against a session's log or files, measured if they are open,
+// stored in the log and shown by its reports.
 #include "verbs/decided_causes.hpp"
 
 #include "analyze/analysis.hpp"

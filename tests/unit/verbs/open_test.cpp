@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sessions that go on from one another: what is taken over, what the last one's log says of all.
+// Sessions that continue one another: what is taken over, and what the last one's log says about
+// all.
 #include <fstream>
 
 #include "unit/engine/engine_world.hpp"

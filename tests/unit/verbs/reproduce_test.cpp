@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `reproduce`: what is on record is built, judged and measured again; the record stays untouched.
+// `reproduce`: a recorded result is built, judged and measured again; the record stays unchanged.
 #include <fstream>
 
 #include "unit/engine/engine_world.hpp"

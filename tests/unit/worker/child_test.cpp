@@ -25,8 +25,8 @@ ChildSpec shell_child(const std::string& script) {
   return spec;
 }
 
-Child spawn(Family& family, const std::string& script) {
-  auto child = Child::spawn(family, shell_child(script));
+Child spawn(ChildRegistry& registry, const std::string& script) {
+  auto child = Child::spawn(registry, shell_child(script));
   REQUIRE(child.ok());
   return *std::move(child);
 }
@@ -34,8 +34,8 @@ Child spawn(Family& family, const std::string& script) {
 }  // namespace
 
 TEST_CASE("a child has four descriptors, limits, and what it prints is kept", "[worker][child]") {
-  Family family;
-  Child child = spawn(family,
+  ChildRegistry registry;
+  Child child = spawn(registry,
                       "ls /proc/self/fd | tr '\\n' ' '; ulimit -c; echo to-stderr >&2; "
                       "grep NoNewPrivs /proc/self/status; exit 3");
   const auto end = child.wait(deadline_in(60s));
@@ -49,22 +49,22 @@ TEST_CASE("a child has four descriptors, limits, and what it prints is kept", "[
 }
 
 TEST_CASE("a flood of output is cut and counted", "[worker][child][hostile]") {
-  Family family;
-  Child child = spawn(family, "head -c 50000000 /dev/zero | tr '\\0' x; echo; exit 0");
+  ChildRegistry registry;
+  Child child = spawn(registry, "head -c 50000000 /dev/zero | tr '\\0' x; echo; exit 0");
   REQUIRE(child.wait(deadline_in(60s)).has_value());
   CHECK(child.captured().size() < k_capture_shown_bytes + 100);
   CHECK(child.captured().find("bytes cut") != std::string::npos);
 }
 
 TEST_CASE("a child that is killed before it leads its group ends, too", "[worker][child]") {
-  Family family;
-  for (int i = 0; i < 40; ++i) REQUIRE(spawn(family, "sleep 60").kill().signal == SIGKILL);
+  ChildRegistry registry;
+  for (int i = 0; i < 40; ++i) REQUIRE(spawn(registry, "sleep 60").kill().signal == SIGKILL);
 }
 
 TEST_CASE("killing a child kills what left its group too", "[worker][child][hostile]") {
-  Family family;
-  Child bystander = spawn(family, "sleep 60");
-  Child child = spawn(family,
+  ChildRegistry registry;
+  Child bystander = spawn(registry, "sleep 60");
+  Child child = spawn(registry,
                       "trap '' TERM HUP INT; "
                       "(setsid sh -c 'trap \"\" TERM; echo $$ ready; sleep 61' &); sleep 62");
   pid_t stray = 0;
@@ -85,10 +85,10 @@ TEST_CASE("killing a child kills what left its group too", "[worker][child][host
 }
 
 TEST_CASE("a program that cannot start says so in its output", "[worker][child]") {
-  Family family;
+  ChildRegistry registry;
   ChildSpec spec;
   spec.argv = {"/no/such/program"};
-  auto child = Child::spawn(family, spec);
+  auto child = Child::spawn(registry, spec);
   REQUIRE(child.ok());
   CHECK(child->wait(deadline_in(60s))->exit_code == 127);
   CHECK(child->captured().find("execve") != std::string::npos);
@@ -99,7 +99,7 @@ TEST_CASE("a subject may write to its own folder only", "[worker][child][hostile
     WARN("skipped: this kernel has no Landlock");
     return;
   }
-  Family family;
+  ChildRegistry registry;
   const auto own = TempDirectory::create("wb-child-own-");
   const auto other = TempDirectory::create("wb-child-other-");
   const std::string outside = (other->path() / "file").string();
@@ -107,7 +107,7 @@ TEST_CASE("a subject may write to its own folder only", "[worker][child][hostile
                                " || echo outside-refused; cat /proc/self/comm > /dev/null");
   spec.working_directory = own->path().string();
   spec.confinement.writable_folder = own->path().string();
-  auto child = Child::spawn(family, spec);
+  auto child = Child::spawn(registry, spec);
   REQUIRE(child.ok());
   REQUIRE(child->wait(deadline_in(60s)).has_value());
   CHECK(child->captured().find("inside-ok") != std::string::npos);

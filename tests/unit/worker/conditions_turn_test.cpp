@@ -36,7 +36,7 @@ constexpr unsigned k_stranger = 5'000'000;  // above the highest pid that Linux 
 class TurnBench {
  public:
   explicit TurnBench(const GpuMonitor* gpu)
-      : m_store(*Store::create()), m_factory(m_family, m_store, setting()), m_gpu(gpu) {
+      : m_store(*Store::create()), m_factory(m_registry, m_store, setting()), m_gpu(gpu) {
     auto loaded = m_factory.load_builtin(SubjectKind::native, "canary", wait());
     REQUIRE(loaded.ok());
     m_subject.emplace(*std::move(loaded));
@@ -85,21 +85,21 @@ class TurnBench {
   }
   static Wait wait() { return {deadline_in(30s), {}}; }
 
-  Family m_family;
+  ChildRegistry m_registry;
   Store m_store;
   SubjectFactory m_factory;
   const GpuMonitor* m_gpu;
-  JudgeProcess m_judge{m_family, setting().own_program, confinement(), std::nullopt};
+  JudgeProcess m_judge{m_registry, setting().own_program, confinement(), std::nullopt};
   std::optional<LoadedSubject> m_subject;
   std::map<std::string, FreshRecord> m_fresh;
 };
 
 /// Whose processes are those below this one; the list of the fake NVML must hold one of them.
 GpuMonitor own_monitor() {
-  return {
-      k_fake_nvml,
-      k_turn_uuid,
-      {[](std::int64_t pid) { return is_of_a_worker(static_cast<pid_t>(pid)); }, [] { return 2; }}};
+  return {k_fake_nvml,
+          k_turn_uuid,
+          {[](std::int64_t pid) { return belongs_to_worker(static_cast<pid_t>(pid)); },
+           [] { return 2; }}};
 }
 
 bool carries(const protocol::TurnResult& turn, std::string_view flag) {
@@ -210,7 +210,7 @@ TEST_CASE("readings are rare, and rarer where they are dear", "[worker][conditio
 TEST_CASE("a turn that asks for no fresh calls has none", "[worker][conditions]") {
   TurnBench bench(nullptr);
   bench.turn();
-  CHECK(bench.fresh_record().looks == 0);
+  CHECK(bench.fresh_record().checks == 0);
 }
 
 TEST_CASE("a turn with fresh calls takes down what they showed", "[worker][conditions]") {
@@ -218,11 +218,11 @@ TEST_CASE("a turn with fresh calls takes down what they showed", "[worker][condi
   TurnBench bench(nullptr);
   const auto passed = bench.try_turn(PlanKind::hot, true, k_always_us);
   if (!passed.ok()) FAIL(passed.error().message);
-  CHECK(bench.fresh_record().looks == 1);
+  CHECK(bench.fresh_record().checks == 1);
   CHECK(bench.fresh_record().passed);
   TurnBench accused(nullptr);
   const auto slow = accused.try_turn(PlanKind::hot, true, k_never_us);
-  CHECK(accused.fresh_record().looks == 1);
+  CHECK(accused.fresh_record().checks == 1);
   CHECK_FALSE(accused.fresh_record().passed);
   if (slow.ok()) {  // others had the CPUs, which leaves it open
     CHECK(accused.fresh_record().open == 1);
@@ -250,13 +250,13 @@ TEST_CASE("clocks of several readings are one range", "[worker][conditions]") {
 }
 
 TEST_CASE("descendants are of this worker, others are not", "[worker][conditions]") {
-  CHECK(is_of_a_worker(::getpid()));
-  CHECK_FALSE(is_of_a_worker(::getppid()));
-  CHECK_FALSE(is_of_a_worker(1));
-  CHECK_FALSE(is_of_a_worker(0));
-  CHECK_FALSE(is_of_a_worker(static_cast<pid_t>(k_stranger)));
+  CHECK(belongs_to_worker(::getpid()));
+  CHECK_FALSE(belongs_to_worker(::getppid()));
+  CHECK_FALSE(belongs_to_worker(1));
+  CHECK_FALSE(belongs_to_worker(0));
+  CHECK_FALSE(belongs_to_worker(static_cast<pid_t>(k_stranger)));
   TurnBench bench(nullptr);
-  CHECK(is_of_a_worker(bench.subject_pid()));
+  CHECK(belongs_to_worker(bench.subject_pid()));
 }
 
 TEST_CASE("another worker's processes are no load: they wait for the device lock",
@@ -266,7 +266,7 @@ TEST_CASE("another worker's processes are no load: they wait for the device lock
   const pid_t worker_process = bench.subject_pid(), other = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
-    ::_exit((is_of_a_worker(worker_process) ? 1 : 0) + (is_of_a_worker(other) ? 2 : 0));
+    ::_exit((belongs_to_worker(worker_process) ? 1 : 0) + (belongs_to_worker(other) ? 2 : 0));
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);

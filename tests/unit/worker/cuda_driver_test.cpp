@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the worker says where CUDA cannot be used; no GPU is needed for that.
+// What the worker reports if CUDA cannot be used; needs no GPU.
 #include <string>
 
 #include "libraries.hpp"

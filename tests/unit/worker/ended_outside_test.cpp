@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A subject that somebody else ends while it is loaded: the machine's matter, not the variant's.
+// A subject that another process ends while it is loaded: the machine is at fault, not the variant.
 #include <csignal>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace wb::testing;
 using namespace wb::worker;
 
 TEST_CASE("who is ended from outside while it is loaded has done nothing", "[worker]") {
-  Family family;
+  ChildRegistry registry;
   Store store = *Store::create();
   SubjectSetting setting;
   setting.own_program = binary_dir() / "sdpa-wb-worker";
@@ -31,7 +31,7 @@ TEST_CASE("who is ended from outside while it is loaded has done nothing", "[wor
   args.backend = "cpu";
   args.build_id = "hostile_honest";
   args.artifact_sha256 = *store.add(hostile_library("honest"));
-  SubjectFactory factory(family, store, setting);
+  SubjectFactory factory(registry, store, setting);
   const std::vector<pid_t> before = children_of(::getpid());
   factory.start_spares(0);
   int ended = 0;

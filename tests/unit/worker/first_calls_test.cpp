@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `first_calls` through the real worker: what calls on inputs that came before spare, and whose
+// `first_calls` through the real worker: how much faster calls on repeated inputs are, and whose
 // fault a failure is.
 #include <algorithm>
 

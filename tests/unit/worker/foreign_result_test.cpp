@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Results in the memory of another process: this one, which may always be read.
+// Results in the memory of another process; the tests use this process, which may always be read.
 #include "worker/foreign_result.hpp"
 
 #include <sys/mman.h>
@@ -18,11 +18,11 @@ using namespace wb::worker;
 
 namespace {
 
-ResultPlace place_of(const std::vector<float>& values, std::array<std::int64_t, 4> strides) {
+ResultAddress place_of(const std::vector<float>& values, std::array<std::int64_t, 4> strides) {
   return {reinterpret_cast<std::uint64_t>(values.data()), strides};
 }
 
-std::vector<float> read_floats(const ResultPlace& place, const Problem& problem) {
+std::vector<float> read_floats(const ResultAddress& place, const Problem& problem) {
   std::vector<float> out(out_bytes(problem) / 4);
   const auto read = read_result(::getpid(), place, problem, std::as_writable_bytes(std::span(out)));
   if (!read.ok()) FAIL(read.error().message());
@@ -58,7 +58,7 @@ TEST_CASE("what a subject tells of its result is not believed", "[worker][result
   CHECK(may_read_memory_of(::getpid()));
   const Problem problem = *parse_problem("B=2 Hq=3 Sq=4 D=5 f32");
   std::vector<std::byte> out(out_bytes(problem));
-  const auto fails = [&](const ResultPlace& place) {
+  const auto fails = [&](const ResultAddress& place) {
     return !read_result(::getpid(), place, problem, out).ok();
   };
   CHECK(fails({1, {60, 20, 5, 1}}));  // no memory there
@@ -74,7 +74,7 @@ TEST_CASE("what a subject tells of its result is not believed", "[worker][result
         R"({"address":64,"strides":[1,1,1,0.5]})", R"({"address":64,"strides":"1"})",
         R"({"address":64,"strides":[1,1,1,9223372036854775807]})"}) {
     INFO(text);
-    CHECK_FALSE(result_place_from_json(Json::parse(text)).ok());
+    CHECK_FALSE(result_address_from_json(Json::parse(text)).ok());
   }
-  CHECK(result_place_from_json(Json::parse(R"({"address":64,"strides":[60,20,5,1]})")).ok());
+  CHECK(result_address_from_json(Json::parse(R"({"address":64,"strides":[60,20,5,1]})")).ok());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a Python subject is handed: on the CPU the tensors, on a GPU launches that make the same
-// ones. The kernel is played here from its parameter; tests/gpu has the real one.
+// What a Python subject is given: on the CPU the tensors, on a GPU launches that make the same
+// ones. The kernel is played from its parameter; tests/gpu has the real one.
 #include "worker/hand_over.hpp"
 
 #include <algorithm>

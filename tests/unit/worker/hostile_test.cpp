@@ -217,7 +217,7 @@ TEST_CASE("cold turns in which the subject fetches what was flushed do not count
   struct Seen {
     int not_idle = 0, waited = 0, quiet = 0;
   };
-  const auto look = [&client](const char* name, int turns) {
+  const auto measured = [&client](const char* name, int turns) {
     const auto loaded = load_hostile(client, name);
     REQUIRE(loaded.ok());
     protocol::TurnArgs args;
@@ -243,8 +243,8 @@ TEST_CASE("cold turns in which the subject fetches what was flushed do not count
     return seen;
   };
   // On a busy machine its thread may have no CPU to fetch with: then the turn says that it waited.
-  const Seen seen = look("prefetches_cold", 60);
+  const Seen seen = measured("prefetches_cold", 60);
   CHECK(seen.not_idle >= 1);
   CHECK(seen.quiet <= 3);
-  CHECK(look("honest", 5).not_idle <= 2);
+  CHECK(measured("honest", 5).not_idle <= 2);
 }

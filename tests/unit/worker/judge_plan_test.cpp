@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the GPU judge plans to do; no GPU is needed for that.
+// The GPU judge's plan; needs no GPU.
 #include "worker/cuda/judge_plan.hpp"
 
 #include <string>
@@ -53,20 +53,20 @@ TEST_CASE("who held the memory that a GPU is short of is told by what is free wi
           "[worker][cuda]") {
   const Problem p = problem_of("B=1 Hq=2 Sq=64 D=64 f32");
   constexpr std::uint64_t k_gb = 1'000'000'000;
-  const auto blamed = worker::hoarded_memory(p, 1'000, 100 * k_gb);
+  const auto blamed = worker::memory_hog_failure(p, 1'000, 100 * k_gb);
   REQUIRE(blamed);
   CHECK(blamed->invalidity == Invalidity::runtime);
   CHECK(blamed->message.find("100.0 GB") != std::string::npos);
   // The judge that was killed for want of memory left what its context had held.
-  CHECK(worker::hoarded_memory(p, k_gb, 100 * k_gb));
-  CHECK_FALSE(worker::hoarded_memory(p, 1'000, k_gb));            // a context: others hold the rest
-  CHECK_FALSE(worker::hoarded_memory(p, 1'000, 0));               // others took more meanwhile
-  CHECK_FALSE(worker::hoarded_memory(p, 10 * k_gb, 100 * k_gb));  // enough was left
+  CHECK(worker::memory_hog_failure(p, k_gb, 100 * k_gb));
+  CHECK_FALSE(worker::memory_hog_failure(p, 1'000, k_gb));  // a context: others hold the rest
+  CHECK_FALSE(worker::memory_hog_failure(p, 1'000, 0));     // others took more meanwhile
+  CHECK_FALSE(worker::memory_hog_failure(p, 10 * k_gb, 100 * k_gb));  // enough was left
   CHECK(worker::fits_on_gpu(p, k_gb));
   CHECK_FALSE(worker::fits_on_gpu(p, 1'000));
   // A problem whose own tensors are that large may hold them.
   const Problem large = problem_of("B=1 Hq=16 Sq=1048576 D=64 bf16");
-  CHECK_FALSE(worker::hoarded_memory(large, 1'000, 8 * k_gb));
+  CHECK_FALSE(worker::memory_hog_failure(large, 1'000, 8 * k_gb));
 }
 
 TEST_CASE("a wave fits its room", "[worker][cuda]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a Python subject's process says of the kernels it launched is read as what it is: words from
-// a process that runs a candidate.
+// The kernels that a Python subject's process reports are read as untrusted text: the process runs
+// a candidate.
 #include "worker/kernel_names.hpp"
 #include "support/catch.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The shared libraries that are built beside the worker's tests (CMakeLists.txt has what each is).
+// The shared libraries that are built beside the worker's tests (described in CMakeLists.txt).
 #pragma once
 
 #include <string>

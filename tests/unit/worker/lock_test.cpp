@@ -26,7 +26,7 @@ struct TwoWorkers {
 /// Waits until somebody has locked that byte; false after a minute, against those that never do.
 bool has_lock(const fs::path& path, off_t place) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  for (int look = 0; look < 6'000; ++look) {
+  for (int attempt = 0; attempt < 6'000; ++attempt) {
     struct flock range {};
     range.l_type = F_WRLCK;
     range.l_whence = SEEK_SET;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lines of a table as ncu prints it, for tests of what reads one.
+// Lines of a table as ncu prints it, for tests of its readers.
 #pragma once
 
 #include <fmt/format.h>

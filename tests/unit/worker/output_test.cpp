@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Outputs in memory of the supervisor, and which runs a verdict has.
+// Outputs in memory of the supervisor, and the runs of a verdict.
 #include <cstring>
 #include <set>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a call under ncu or compute-sanitizer came to, with shell scripts in the place of the tools.
+// The results of calls under ncu or compute-sanitizer, with shell scripts in place of the tools.
 #include <chrono>
 #include <fstream>
 
@@ -22,7 +22,7 @@ namespace {
 /// arguments behind its own in "$@".
 struct PlayedTool {
   TempDirectory folder = *TempDirectory::create("wb-tool");
-  Family family;
+  ChildRegistry registry;
   CancelSource cancel;
   InspectionTask task;
 
@@ -36,7 +36,7 @@ struct PlayedTool {
     fs::permissions(task.program, fs::perms::owner_all);
   }
   Outcome<protocol::ProfileResult> play(std::chrono::milliseconds patience = 20s) {
-    return inspect(family, task, std::chrono::steady_clock::now() + patience, cancel);
+    return inspect(registry, task, std::chrono::steady_clock::now() + patience, cancel);
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Python subjects through the real worker: a standard-library one always, PyTorch where it is
-// there.
+// Python subjects through the real worker: a standard-library one always, PyTorch if it is
+// installed.
 #include <algorithm>
 
 #include "measure/statistics.hpp"
@@ -106,21 +106,21 @@ TEST_CASE("a process that a profiler looked into is judged and timed no more", "
   if (!worker.has_python()) return;
   const auto loaded = worker.client.load(python_variant(k_plain), {});
   REQUIRE(loaded.ok());
-  protocol::ProfileArgs look;
-  look.handle = loaded->handle;
-  look.problem = *parse_problem("B=1 Hq=1 Sq=4 Skv=6 D=4 f32");
-  const auto outside = worker.client.profile(look);  // ncu, which does not touch the process
+  protocol::ProfileArgs inspection;
+  inspection.handle = loaded->handle;
+  inspection.problem = *parse_problem("B=1 Hq=1 Sq=4 Skv=6 D=4 f32");
+  const auto outside = worker.client.profile(inspection);  // ncu, which does not touch the process
   REQUIRE(outside.ok());
   CHECK_FALSE(outside->available);
   protocol::TurnArgs turn;
   turn.handle = loaded->handle;
-  turn.problem = look.problem;
+  turn.problem = inspection.problem;
   turn.plan = quick_plan(PlanKind::hot);
   turn.fresh_calls = false;
   CHECK(worker.client.turn(turn).ok());
-  look.tool = "torch.profiler";
+  inspection.tool = "torch.profiler";
   for (int i = 0; i < 2; ++i) {
-    const auto inside = worker.client.profile(look);
+    const auto inside = worker.client.profile(inspection);
     if (!inside.ok()) FAIL(inside.error().message << inside.error().untrusted_output);
     CHECK_FALSE(inside->available);
     CHECK(inside->reason.find("on the CPU") != std::string::npos);
@@ -133,11 +133,11 @@ TEST_CASE("a process that a profiler looked into is judged and timed no more", "
   check_refused(worker.client.turn(turn));
   protocol::VerdictArgs verdict;
   verdict.handle = loaded->handle;
-  verdict.problem = look.problem;
+  verdict.problem = inspection.problem;
   check_refused(worker.client.verdict(verdict));
   protocol::RunArgs run;
   run.handle = loaded->handle;
-  run.problem = look.problem;
+  run.problem = inspection.problem;
   check_refused(worker.client.run(run));
   const auto again = worker.client.load(python_variant(k_plain), {});
   REQUIRE(again.ok());

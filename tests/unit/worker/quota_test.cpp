@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a turn hears of quotas and of shared cores, from planted /proc and /sys.
+// What a turn records of quotas and shared cores, from planted /proc and /sys.
 #include <fstream>
 
 #include "core/files.hpp"
@@ -66,19 +66,19 @@ TEST_CASE("without a quota nothing is read and nothing told", "[worker][quota]")
 
 TEST_CASE("work on the other thread of a core is told", "[worker][quota]") {
   const Planted host;
-  CpuPlace place{.root = host.root, .allowed = {0}, .siblings = {1}, .cores = 1};
+  WorkerCpus place{.root = host.root, .allowed = {0}, .siblings = {1}, .cores = 1};
   host.write("proc/stat", "cpu0 0 0 0 0 0 0 0 0\ncpu1 10 0 0 0 0 0 0 0\n");
   const SiblingWatch watch(place);
   CHECK(watch.mean() == 0);
   host.write("proc/stat", "cpu0 0 0 0 0 0 0 0 0\ncpu1 100000 0 0 0 0 0 0 0\n");
   CHECK(watch.mean() > 0.25);
-  CHECK(SiblingWatch(CpuPlace{.root = host.root}).mean() == 0);
-  CHECK(SiblingWatch(CpuPlace{.root = "/no/such/root", .siblings = {1}}).mean() == 0);
+  CHECK(SiblingWatch(WorkerCpus{.root = host.root}).mean() == 0);
+  CHECK(SiblingWatch(WorkerCpus{.root = "/no/such/root", .siblings = {1}}).mean() == 0);
 }
 
 TEST_CASE("who works on a core of the subject's shares it", "[worker][quota]") {
   // Two hardware threads a core: what others do on the one is felt on the other.
-  const CpuPlace one_core{.allowed = {0, 1}, .cores = 1},
+  const WorkerCpus one_core{.allowed = {0, 1}, .cores = 1},
       four{.allowed = {0, 1, 2, 3, 4, 5, 6, 7}, .cores = 4};
   CHECK(shares_cores(one_core, 1, 0, 1.0));
   CHECK_FALSE(shares_cores(one_core, 1, 0, 0.1));

@@ -58,7 +58,7 @@ def sdpa(q, k, v, *, causal, scale, mask, out, lse):
 /// A factory as the supervisor of a GPU has it.
 struct SpareBench {
   TempDirectory folder = *TempDirectory::create("wb-spares-");
-  Family family;
+  ChildRegistry registry;
   Store store = *Store::create();
   std::string sha256 = *store.add(k_attention);
   SubjectSetting setting;
@@ -76,7 +76,7 @@ struct SpareBench {
     CPU_ZERO(&setting.cpus);
     for (const int cpu : allowed_cpus()) CPU_SET(static_cast<std::size_t>(cpu), &setting.cpus);
     setting.gpu = gpu;
-    factory.emplace(family, store, setting);
+    factory.emplace(registry, store, setting);
   }
   /// A new factory, on so many CPUs, of which this machine need not have all.
   void have_cpus(int wanted) {
@@ -86,7 +86,7 @@ struct SpareBench {
       const int cpu = at < std::ssize(own) ? own[at] : at;
       CPU_SET(static_cast<std::size_t>(cpu), &setting.cpus);
     }
-    factory.emplace(family, store, setting);
+    factory.emplace(registry, store, setting);
   }
   /// The loop plays the processes of compiled subjects, too.
   void play_compiled() {
@@ -95,7 +95,7 @@ struct SpareBench {
                            << setting.python_script << " \"$2\"\n";
     fs::permissions(program, fs::perms::owner_all);
     setting.own_program = program.string();
-    factory.emplace(family, store, setting);
+    factory.emplace(registry, store, setting);
   }
   static Wait wait() { return {deadline_in(60s), {}}; }
   Outcome<LoadedSubject> try_load() {
@@ -157,12 +157,12 @@ TEST_CASE("Python processes are started side by side, at most eight", "[worker][
   SpareBench bench;
   std::ofstream(bench.folder.path() / "held") << "";
   bench.factory->start_python_spares(3);
-  CHECK(bench.family.size() == 3);
+  CHECK(bench.registry.size() == 3);
   bench.factory->start_python_spares(3);  // they wait already
   bench.factory->start_python_spares(1);
-  CHECK(bench.family.size() == 3);
+  CHECK(bench.registry.size() == 3);
   bench.factory->start_python_spares(20);
-  CHECK(bench.family.size() == k_most_spares);
+  CHECK(bench.registry.size() == k_most_spares);
   CHECK(bench.scratch_folders().size() == k_most_spares);
   CHECK(bench.ready() == 0);  // none was waited for
   fs::remove(bench.folder.path() / "held");
@@ -178,7 +178,7 @@ TEST_CASE("a load takes the Python process that waits longest", "[worker][python
   const std::set<pid_t> waiting = bench.loops();
   REQUIRE(waiting.size() == 2);
   const LoadedSubject first = bench.load(), second = bench.load();
-  CHECK(bench.family.size() == 2);
+  CHECK(bench.registry.size() == 2);
   CHECK(first.process.kind() == SubjectKind::python);
   CHECK(first.scratch.path().filename() == "scratch-1");
   CHECK(second.scratch.path().filename() == "scratch-2");
@@ -186,10 +186,10 @@ TEST_CASE("a load takes the Python process that waits longest", "[worker][python
   // None is left, so the next starts its own; none is started beside it.
   const LoadedSubject third = bench.load();
   CHECK_FALSE(waiting.contains(third.process.pid()));
-  CHECK(bench.family.size() == 3);
+  CHECK(bench.registry.size() == 3);
   // What was loaded counts no more among those that wait.
   bench.factory->start_python_spares(1);
-  CHECK(bench.family.size() == 4);
+  CHECK(bench.registry.size() == 4);
 }
 
 TEST_CASE("a built-in starts a Python process of its own", "[worker][python]") {
@@ -198,7 +198,7 @@ TEST_CASE("a built-in starts a Python process of its own", "[worker][python]") {
   const auto empty = bench.factory->load_builtin(SubjectKind::python, "empty", SpareBench::wait(),
                                                  SubjectFactory::From::spare);
   REQUIRE(empty.ok());
-  CHECK(bench.family.size() == 3);
+  CHECK(bench.registry.size() == 3);
   CHECK(empty->scratch.path().filename() == "scratch-3");
   CHECK(bench.load().scratch.path().filename() == "scratch-1");
 }
@@ -212,16 +212,16 @@ TEST_CASE("Python processes that no load took are dropped", "[worker][python]") 
   waiting.erase(loaded.process.pid());
   REQUIRE(waiting.size() == 2);
   bench.factory->start_spares(1);  // for compiled subjects
-  const std::size_t compiled = bench.family.size() - 3;
+  const std::size_t compiled = bench.registry.size() - 3;
   CHECK(compiled > 0);
   bench.factory->let_python_sleep(0);
   for (const pid_t pid : waiting) CHECK(ends_soon(pid));
   CHECK(is_alive(loaded.process.pid()));
-  CHECK(bench.family.size() == 1 + compiled);
+  CHECK(bench.registry.size() == 1 + compiled);
   bench.factory->start_python_spares(1);
-  CHECK(bench.family.size() == 2 + compiled);
+  CHECK(bench.registry.size() == 2 + compiled);
   bench.factory->drop_spares();  // of both kinds
-  CHECK(bench.family.size() == 1);
+  CHECK(bench.registry.size() == 1);
   CHECK(bench.scratch_folders() == std::set{loaded.scratch.path().filename().string()});
 }
 
@@ -232,27 +232,27 @@ TEST_CASE("asleep, Python processes import and make no context until they are wa
   bench.factory->let_python_sleep(2);
   bench.factory->let_python_sleep(2);  // as many sleep already
   bench.factory->let_python_sleep(0);  // who is asleep disturbs nobody
-  CHECK(bench.family.size() == 2);
+  CHECK(bench.registry.size() == 2);
   REQUIRE(bench.imported(2));
   bench.factory->await_spares(SpareBench::wait());  // none of those that nobody woke
   CHECK(bench.ready() == 0);
   const std::set<pid_t> asleep = bench.loops();
   // Both are woken, and a third starts beside them.
   bench.factory->start_python_spares(3);
-  CHECK(bench.family.size() == 3);
+  CHECK(bench.registry.size() == 3);
   bench.factory->await_spares(SpareBench::wait());
   CHECK(bench.ready() == 3);
   const LoadedSubject first = bench.load();
   CHECK(asleep.contains(first.process.pid()));
   // Those that are awake and were not loaded are ended, and others sleep in their place.
   bench.factory->let_python_sleep(1);
-  CHECK(bench.family.size() == 2);
+  CHECK(bench.registry.size() == 2);
   REQUIRE(bench.imported(2));
   CHECK(bench.ready() == 1);  // the loaded one
   for (const pid_t pid : asleep) CHECK((pid == first.process.pid() || ends_soon(pid)));
   // A load that nobody announced wakes it, too.
   const LoadedSubject second = bench.load();
-  CHECK(bench.family.size() == 2);
+  CHECK(bench.registry.size() == 2);
   CHECK(bench.ready() == 2);
 }
 
@@ -261,14 +261,14 @@ TEST_CASE("Python processes sleep beside turns only where there are CPUs for the
   SpareBench bench;
   bench.have_cpus(3);
   bench.factory->let_python_sleep(2);
-  CHECK(bench.family.size() == 0);
+  CHECK(bench.registry.size() == 0);
   bench.have_cpus(4);
   bench.factory->let_python_sleep(2);
-  CHECK(bench.family.size() == 1);
+  CHECK(bench.registry.size() == 1);
   SpareBench on_cpu(std::nullopt);
   on_cpu.have_cpus(8);
   on_cpu.factory->let_python_sleep(2);
-  CHECK(on_cpu.family.size() == 0);
+  CHECK(on_cpu.registry.size() == 0);
 }
 
 TEST_CASE("one that died asleep is found out by the load that takes it", "[worker][python]") {
@@ -300,7 +300,7 @@ TEST_CASE("Python processes that wait end with the session", "[worker][python]")
   REQUIRE(waiting.size() == 2);
   bench.factory.reset();
   for (const pid_t pid : waiting) CHECK(ends_soon(pid));
-  CHECK(bench.family.size() == 0);
+  CHECK(bench.registry.size() == 0);
   CHECK(bench.scratch_folders().empty());
 }
 
@@ -326,12 +326,12 @@ TEST_CASE("a Python process that does not start is found out by the load that ta
 TEST_CASE("no Python process waits on a CPU or without an interpreter", "[worker][python]") {
   SpareBench on_cpu(std::nullopt);
   on_cpu.factory->start_python_spares(3);
-  CHECK(on_cpu.family.size() == 0);
+  CHECK(on_cpu.registry.size() == 0);
   CHECK(is_alive(on_cpu.load().process.pid()));
   SpareBench without;
   without.factory->set_python({}, {});
   without.factory->start_python_spares(3);
-  CHECK(without.family.size() == 0);
+  CHECK(without.registry.size() == 0);
 }
 
 TEST_CASE(
@@ -340,17 +340,17 @@ TEST_CASE(
   SpareBench bench;
   bench.factory->start_spares(2);  // turns are likely: their process would disturb them
   bench.factory->start_spares(7);
-  CHECK(bench.family.size() == 0);
+  CHECK(bench.registry.size() == 0);
   bench.factory->start_spares(1);
-  CHECK(bench.family.size() == 1);
+  CHECK(bench.registry.size() == 1);
   bench.factory->start_spares(0);
-  CHECK(bench.family.size() == 2);
+  CHECK(bench.registry.size() == 2);
   bench.factory->start_spares(1);  // those that wait are kept
   bench.factory->start_spares(0);
-  CHECK(bench.family.size() == 2);
+  CHECK(bench.registry.size() == 2);
   SpareBench on_cpu(std::nullopt);  // where a process is there in 3 ms
   on_cpu.factory->start_spares(7);
-  CHECK(on_cpu.family.size() == 1);
+  CHECK(on_cpu.registry.size() == 1);
 }
 
 TEST_CASE("what is timed waits until no compiled subject's process is making its context",

@@ -55,7 +55,7 @@ class Scene {
       body(*shared);
       ::_exit(0);
     }
-    family.add(m_leader);
+    registry.add(m_leader);
     return m_leader;
   }
   void await(int place) const {
@@ -76,7 +76,7 @@ class Scene {
     return shared->counts[place] != before;
   }
 
-  Family family;
+  ChildRegistry registry;
   Shared* shared = nullptr;
 
  private:
@@ -105,7 +105,7 @@ TEST_CASE("all threads of a process stand still, and go on afterwards", "[worker
   };
   CHECK(states() == "RR");
   {
-    const auto still = Standstill::of(leader, scene.family, Kin::threads_only, 2s);
+    const auto still = Standstill::of(leader, scene.registry, ProcessScope::threads_only, 2s);
     REQUIRE(still.ok());
     CHECK(states() == "TT");
     CHECK(scene.stands(0));
@@ -128,7 +128,7 @@ TEST_CASE("children stand still too, those in another session and without a pare
     count(shared, 0);
   });
   for (const int place : {0, 1, 2}) scene.await(place);
-  const auto still = Standstill::of(leader, scene.family, Kin::processes, 2s);
+  const auto still = Standstill::of(leader, scene.registry, ProcessScope::processes, 2s);
   REQUIRE(still.ok());
   CHECK(still->pids().size() >= 3);
   for (const int place : {0, 1, 2}) CHECK(scene.stands(place));
@@ -152,13 +152,13 @@ TEST_CASE("what left a process with namespaces of its own is found below their i
     ::pause();
   });
   const pid_t stray = child([](Shared& shared) { count(shared, 2); });
-  scene.family.add_init(init, leader);
+  scene.registry.add_init(init, leader);
   for (const int place : {0, 1, 2}) scene.await(place);
-  std::vector<pid_t> kin{leader, scene.shared->pids[1]};
-  std::sort(kin.begin(), kin.end());
-  CHECK(kin_of(leader, scene.family) == kin);
+  std::vector<pid_t> scope{leader, scene.shared->pids[1]};
+  std::sort(scope.begin(), scope.end());
+  CHECK(processes_of(leader, scene.registry) == scope);
   // Of a process without namespaces an init is no stray.
-  const auto others = kin_of(0, scene.family);
+  const auto others = processes_of(0, scene.registry);
   CHECK(std::find(others.begin(), others.end(), stray) != others.end());
   CHECK(std::find(others.begin(), others.end(), init) == others.end());
   for (const pid_t pid : {init, stray}) {
@@ -171,7 +171,7 @@ TEST_CASE("what goes on while it is stopped is noticed", "[worker][standstill][h
   Scene scene;
   const pid_t leader = scene.start([](Shared& shared) { count(shared, 0); });
   scene.await(0);
-  const auto still = Standstill::of(leader, scene.family, Kin::threads_only, 2s);
+  const auto still = Standstill::of(leader, scene.registry, ProcessScope::threads_only, 2s);
   REQUIRE(still.ok());
   CHECK(still->is_unbroken());
   const std::uint64_t before = scene.shared->counts[0];
@@ -188,7 +188,7 @@ TEST_CASE("what goes on and has a CPU yet is noticed at once", "[worker][standst
   scene.await(0);
   // Few of these moments have a clock tick, at which the kernel's account follows.
   for (int i = 0; i < 50; ++i) {
-    const auto still = Standstill::of(leader, scene.family, Kin::threads_only, 2s);
+    const auto still = Standstill::of(leader, scene.registry, ProcessScope::threads_only, 2s);
     REQUIRE(still.ok());
     const std::uint64_t before = scene.shared->counts[0];
     ::kill(leader, SIGCONT);
@@ -219,7 +219,7 @@ TEST_CASE("an honest process on a crowded machine is never told to have gone on"
   }
   int broken = 0;
   for (int i = 0; i < 300; ++i) {
-    const auto still = Standstill::of(leader, scene.family, Kin::threads_only, 10s);
+    const auto still = Standstill::of(leader, scene.registry, ProcessScope::threads_only, 10s);
     REQUIRE(still.ok());
     std::this_thread::sleep_for(std::chrono::microseconds(i % 4 * 300));
     if (!still->is_unbroken()) ++broken;
@@ -237,7 +237,7 @@ TEST_CASE("the kernel says whether a thread has its CPU", "[worker][process_tabl
   for (int i = 0; i < 1'000 && !has_one; ++i) has_one = is_on_cpu(leader, leader) == OnCpu::yes;
   CHECK(has_one);
   {
-    const auto still = Standstill::of(leader, scene.family, Kin::threads_only, 10s);
+    const auto still = Standstill::of(leader, scene.registry, ProcessScope::threads_only, 10s);
     REQUIRE(still.ok());
     CHECK(is_on_cpu(leader, leader) == OnCpu::no);
   }
@@ -258,7 +258,7 @@ TEST_CASE("where the kernel does not say who has a CPU, time is looked at",
     scene.await(0);
     int code = is_on_cpu(leader, leader) == OnCpu::unknown ? 0 : 3;
     for (int i = 0; i < 20 && code == 0; ++i) {
-      const auto still = Standstill::of(leader, scene.family, Kin::threads_only, 10s);
+      const auto still = Standstill::of(leader, scene.registry, ProcessScope::threads_only, 10s);
       if (!still.ok()) code = 4;
       if (code == 0 && !scene.stands(0)) code = 5;
     }
@@ -276,7 +276,7 @@ TEST_CASE("who has ended cannot be stopped", "[worker][standstill]") {
   const pid_t leader = scene.start([](Shared&) {});
   while (scene.shared->pids[0] == 0) std::this_thread::sleep_for(1ms);
   std::this_thread::sleep_for(20ms);
-  CHECK_FALSE(Standstill::of(leader, scene.family, Kin::threads_only, 200ms).ok());
+  CHECK_FALSE(Standstill::of(leader, scene.registry, ProcessScope::threads_only, 200ms).ok());
 }
 
 TEST_CASE("descendants are found in any order of a list", "[worker][process_table]") {

@@ -48,7 +48,7 @@ std::string hello_line(std::int64_t id, const Json& more = Json::object()) {
 
 /// Waits until a process ignores SIGTERM; false after a minute.
 bool ignores_sigterm(pid_t pid) {
-  for (int look = 0; look < 6'000; ++look) {
+  for (int attempt = 0; attempt < 6'000; ++attempt) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/status");
     for (std::string line; std::getline(file, line);) {
       if (!line.starts_with("SigIgn:")) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Honest work through the real worker: the shipped CPU kernels, all plans, builds over there.
+// Honest work through the real worker: the shipped CPU kernels, all plans, and builds by the
+// worker.
 #include <algorithm>
 
 #include "libraries.hpp"

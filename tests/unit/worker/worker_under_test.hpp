@@ -47,7 +47,7 @@ inline runner::WorkerClient open_worker(protocol::HelloResult* facts = nullptr,
 /// The worker of all tests that neither end it nor ask what it found at hello, with nothing loaded.
 inline runner::WorkerClient& shared_worker() {
   static std::optional<runner::WorkerClient> worker;
-  // To the Family of another test it is a stray, which is killed.
+  // To the ChildRegistry of another test it is a stray, which is killed.
   if (!worker || !worker->status().ok()) worker.emplace(open_worker());
   const auto status = worker->status();
   if (!status.ok()) FAIL(status.error().message);

@@ -19,9 +19,9 @@ using problem::View;
 namespace {
 
 constexpr std::size_t k_alignment = 256;  // of the kernel ABI
-constexpr std::size_t k_shifts = 256;     // 64 KiB: what one page of the device holds
+constexpr std::size_t k_shifts = 256;     // 64 KiB: one page of the device
 
-/// What lies between the rows of an input that is a view: NaN in every dtype; and of out.
+/// Fills the gaps between rows of an input view (NaN in every dtype), and those of out.
 constexpr std::byte k_gap{0xff}, k_out_gap{0xa5};
 
 struct Part {
@@ -54,7 +54,7 @@ std::array<Part, 7> parts_of(const Problem& problem, const BufferSetSizes& sizes
            {"the workspace", &DeviceBufferSet::workspace, sizes.workspace_bytes}}};
 }
 
-/// Another one for each tensor and placement; none for the first placement.
+/// A different shift for each tensor and placement; none for the first placement.
 std::size_t shift_of(std::int64_t placement, std::size_t part) {
   const auto number = static_cast<std::size_t>(placement);
   return number * (2 * part + 37) % k_shifts * k_alignment;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// DeviceBufferSet: one placement of a problem's tensors on a GPU, as worker/buffers.hpp has it for
-// the CPU. For the subject's process.
+// DeviceBufferSet: one placement of a problem's tensors on a GPU, the counterpart of
+// worker/buffers.hpp. Used in the subject's process.
 #pragma once
 
 #include <cstddef>
@@ -14,32 +14,31 @@
 namespace wb::worker::cuda {
 
 struct BufferSetSizes {
-  std::size_t workspace_bytes = 0;  ///< of the variant's plan
+  std::size_t workspace_bytes = 0;  ///< required by the variant's plan
   bool with_lse = false;
-  problem::CallForm form = {};  ///< the views that the tensors are
+  problem::CallForm form = {};  ///< the tensors as views
 };
 
-/// Memory of the judge's that a subject has mapped; empty where it has none.
+/// The judge's memory that a subject has mapped; empty without any.
 struct BorrowedOutputs {
   SharedBuffer out, lse;
 };
 
-/// Where out and lse of a placement lie in memory of their own: how much of it, and from where on.
+/// Where out and lse of a placement lie in their own memory: reserved size, offset and size.
 struct OutputPlace {
   std::size_t reserved_bytes = 0, offset = 0, size_bytes = 0;
 };
 struct OutputPlaces {
-  OutputPlace out, lse;  ///< all 0 where there is none
-  OutputPlace snap;      ///< of timed calls: what out is copied to behind the last of them
+  OutputPlace out, lse;  ///< all 0 without one
+  OutputPlace snap;      ///< for timed calls: the copy of out after the last of them
 };
 OutputPlaces output_places(const problem::Problem& problem, bool with_lse, bool with_snap,
                            std::int64_t placement);
 
 class DeviceBufferSet {
  public:
-  /// `placement` (from 0) shifts each tensor within its reservation by another amount. Zeroed,
-  /// but for outputs in `borrowed` memory.
-  /// Errors: limit, with what all of it needs.
+  /// `placement` (from 0) shifts each tensor within its reservation by a different amount. Memory
+  /// is zeroed, except outputs in `borrowed` memory. Errors: limit, with the total required.
   static CudaResult<DeviceBufferSet> create(const Stream& stream, const problem::Problem& problem,
                                             const BufferSetSizes& sizes, std::int64_t placement,
                                             BorrowedOutputs borrowed = {});
@@ -50,11 +49,11 @@ class DeviceBufferSet {
   /// Queues the filling of q, k, v and mask.
   [[nodiscard]] CudaResult<void> refill(const Stream& stream, const GpuInputs& inputs,
                                         std::uint32_t seed, problem::Draw draw) const;
-  /// The elements of out from and to packed memory of the host. They wait for the stream.
+  /// Copies the elements of out from and to packed host memory. Waits for the stream.
   [[nodiscard]] CudaResult<void> put_out(const Stream& stream,
                                          std::span<const std::byte> packed) const;
   [[nodiscard]] CudaResult<void> take_out(const Stream& stream, std::span<std::byte> packed) const;
-  /// The name of a tensor beside which something was written, or nullptr. Waits for the stream.
+  /// The name of a tensor with a write outside it, or nullptr. Waits for the stream.
   [[nodiscard]] CudaResult<const char*> overrun(const Stream& stream) const;
 
   problem::Problem problem;

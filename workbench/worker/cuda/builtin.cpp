@@ -11,9 +11,10 @@
 namespace wb::worker::cuda {
 namespace {
 
-constexpr int k_threads = 64;  // of a block: the canary's problem has few rows
+constexpr int k_threads = 64;  // per block: the canary's problem has few rows
 
-/// A process has one variant, and the ABI's functions take no context of their own.
+/// One per process, since a process has one variant and the ABI's functions have no context
+/// argument.
 struct Canary {
   const Stream* stream = nullptr;
   std::optional<Kernel> kernel;
@@ -21,7 +22,7 @@ struct Canary {
 };
 Canary g_canary;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
-/// The ABI leaves wb_sdpa_plan to the variant; these are the problem.
+/// The ABI leaves wb_sdpa_plan to the variant; here it is the problem.
 const wb_sdpa_problem& problem_of(const wb_sdpa_plan* plan) {
   return *reinterpret_cast<const wb_sdpa_problem*>(plan);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Variants on a GPU that are part of the worker, as builtin_variant() has them on the CPU.
+// GPU variants that are part of the worker, the counterpart of builtin_variant().
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 namespace wb::worker::cuda {
 
 /// "canary": plain attention, f32, no mask; its calls go to `stream`, which must outlive it.
-/// "empty": puts nothing on the stream. Failures: environment (no such name, no device code).
+/// "empty": queues nothing. Failures: environment (no such name, no device code).
 Outcome<VariantApi> builtin_variant(std::string_view name, const Stream& stream);
 
 }  // namespace wb::worker::cuda

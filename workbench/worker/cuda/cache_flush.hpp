@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CacheFlush: leaves the L2 cache without a line of anybody's tensors (plan `cold`).
+// CacheFlush: leaves no line of any tensor in the L2 cache (plan `cold`).
 #pragma once
 
 #include "worker/cuda/device_buffer.hpp"
@@ -11,9 +11,9 @@ class CacheFlush {
  public:
   /// Reserves four times the L2 cache. `code`: the device code `timing`. Errors: limit.
   static CudaResult<CacheFlush> create(const Stream& stream, const Module& code);
-  /// Queues: twice the L2 cache written, then as much other memory read, so that no dirty line is
-  /// left for the timed call to write back; lines that were to persist are given back at once, so
-  /// nothing may be running.
+  /// Queues writes of twice the L2 cache, then reads of as much other memory, so that no dirty line
+  /// is left for the timed call to write back. Persisting lines are reset at once, so nothing may
+  /// be running.
   [[nodiscard]] CudaResult<void> queue(const Stream& stream) const;
   [[nodiscard]] std::size_t size_bytes() const { return m_memory.size_bytes(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arguments of one call of a variant on a GPU. Who calls: whoever calls variants there.
+// The arguments of one call of a variant on a GPU. Used by code that calls variants there.
 #pragma once
 
 #include "common/sdpa_abi.h"
@@ -7,7 +7,7 @@
 
 namespace wb::worker::cuda {
 
-/// On the tensors of `buffers`, queued on `stream`; one host thread.
+/// For the tensors of `buffers`, queued on `stream`; one host thread.
 wb_sdpa_args args_of(const DeviceBufferSet& buffers, const Stream& stream);
 
 }  // namespace wb::worker::cuda

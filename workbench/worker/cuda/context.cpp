@@ -49,7 +49,7 @@ CudaResult<void> Context::start() {
 }
 
 Context::~Context() {
-  // Nothing can be done about a failure: after a sticky error the release fails like all else.
+  // A failure is ignored: after a sticky error every call fails.
   if (m_is_retained) static_cast<void>(functions().primary_release(m_device));
 }
 

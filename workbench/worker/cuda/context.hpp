@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Context: one GPU's primary context, which is what PyTorch and the runtime API use as well. Every
-// handle of this folder keeps its Context alive. All calls come from the thread that created it.
+// Context: one GPU's primary context, which PyTorch and the runtime API use too. Every handle of
+// this folder keeps its Context alive. All calls come from the thread that created it.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct DeviceMemory {
 
 class Context {
  public:
-  /// Retains the primary context of device `ordinal` (from 0) and makes it the thread's current
-  /// one. About 0.2 s. Errors: environment (no such device, or it does not start).
+  /// Retains the primary context of device `ordinal` (from 0) and makes it current on this thread.
+  /// Takes about 0.2 s. Errors: environment (no such device, or it does not start).
   static CudaResult<std::shared_ptr<const Context>> create(DriverPtr driver, int ordinal);
   ~Context();
   Context(const Context&) = delete;
@@ -33,14 +33,14 @@ class Context {
 
   [[nodiscard]] DeviceOrdinal device() const { return m_device; }
   [[nodiscard]] const std::string& name() const { return m_name; }  ///< "NVIDIA H200"
-  [[nodiscard]] int capability() const { return m_capability; }     ///< 90 of sm_90
+  [[nodiscard]] int capability() const { return m_capability; }     ///< 90 for sm_90
   [[nodiscard]] int multiprocessors() const { return m_multiprocessors; }
   [[nodiscard]] std::size_t l2_bytes() const { return m_l2_bytes; }
   [[nodiscard]] CudaResult<int> attribute(Attribute which) const;
   /// "GPU-01234567-89ab-cdef-0123-456789abcdef", as NVIDIA's tools name it.
   [[nodiscard]] CudaResult<std::string> uuid() const;
   [[nodiscard]] CudaResult<DeviceMemory> memory() const;
-  /// Waits for all work of the context, and so learns of its failures.
+  /// Waits for all work of the context, which reports its failures.
   [[nodiscard]] CudaResult<void> synchronize() const;
 
  private:
@@ -56,7 +56,7 @@ class Context {
 };
 using ContextPtr = std::shared_ptr<const Context>;
 
-/// Devices that the driver shows this process.
+/// Number of devices that the driver shows to this process.
 CudaResult<int> device_count(const Driver& driver);
 
 }  // namespace wb::worker::cuda

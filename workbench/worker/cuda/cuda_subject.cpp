@@ -17,14 +17,14 @@ using measure::PlanKind;
 
 namespace {
 
-constexpr double k_graph_us = 200;       // one launch of a settling graph lasts about so long
-constexpr double k_least_call_us = 0.2;  // an empty call: its graph must not grow without end
+constexpr double k_graph_us = 200;       // approximate duration of a settling graph's launch
+constexpr double k_least_call_us = 0.2;  // limits the graph of an empty call
 constexpr std::int64_t k_settle_samples = 4'000;
 constexpr int k_first_calls = 3;
 constexpr std::size_t k_most_graphs = 8;
 constexpr std::size_t k_set_alignment = 256;
 
-/// Where one input lies in a set of them.
+/// The place of one input in a set of inputs.
 struct InputPart {
   problem::Tensor tensor = problem::Tensor::q;
   const GuardedDeviceBuffer* buffer = nullptr;
@@ -47,8 +47,8 @@ std::vector<InputPart> inputs_of(const DeviceBufferSet& buffers) {
   return parts;
 }
 
-/// What comes before a call of a chain: its inputs, and the graph that copies them, and a poison,
-/// to where the call finds them. (One launch: of several the device's time scattered by 4 %.)
+/// The preparation of a call in a chain: its inputs, and the graph that copies them and a poison to
+/// the call's buffers. It is one launch because with several the device's time scattered by 4 %.
 struct Link {
   DeviceBuffer inputs;
   Graph put;
@@ -61,7 +61,7 @@ std::int64_t count_for(double whole_us, double part_us, std::int64_t most) {
 
 }  // namespace
 
-/// A problem whose tensors are in place for timing. The graphs hold calls with these very buffers.
+/// A problem with its tensors in place for timing. The graphs contain calls with these buffers.
 struct CudaSubject::Stage {
   Stage(VariantPlan made_plan, DeviceBufferSet made_buffers, std::int64_t number)
       : plan(std::move(made_plan)), buffers(std::move(made_buffers)), placement(number) {}
@@ -69,14 +69,14 @@ struct CudaSubject::Stage {
   DeviceBufferSet buffers;
   std::int64_t placement;
   bool want_lse = false;
-  std::int64_t loan = 0;  // the number of the outputs' memory, where it is the judge's
+  std::int64_t loan = 0;  // the number of the outputs' loan, if they are the judge's
   double refill_us = 0;
   PlanKind kind = PlanKind::hot;
-  DeviceBuffer poison;      // of a chain's outputs
+  DeviceBuffer poison;      // for the outputs of a chain
   std::vector<Link> links;  // of a chain
   Mapping shown;
-  SharedBuffer snap;                     // empty: show what stands in out
-  std::map<std::int64_t, Graph> graphs;  // by how many calls they hold
+  SharedBuffer snap;                     // empty: show the content of out
+  std::map<std::int64_t, Graph> graphs;  // by the number of their calls
 };
 
 CudaSubject::CudaSubject(int ordinal, Stream stream, GpuInputs inputs, Stopwatch stopwatch)
@@ -114,7 +114,8 @@ CudaResult<void> CudaSubject::finish() const {
 CudaResult<void> CudaSubject::call(wb_sdpa_plan* plan, const wb_sdpa_args& args) {
   m_status = m_api.forward(plan, &args);
   if (m_status == WB_OK) return {};
-  return Fault{{ErrorCode::invalid, "call", "the variant", "it failed", ""}};  // m_status tells all
+  return Fault{
+      {ErrorCode::invalid, "call", "the variant", "it failed", ""}};  // m_status has the cause
 }
 
 CudaResult<void> CudaSubject::call_on_stage() {
@@ -210,7 +211,7 @@ Outcome<double> CudaSubject::run(const RunOrder& order) {
       WB_TRY(called);
       WB_TRY(finish());
     }
-    // The poison that shows what was never written; in memory of the judge's it stands already.
+    // The poison reveals unwritten elements; memory of the judge's already holds it.
     if (!is_lent) WB_TRY(buffers.put_out(m_stream, order.out.bytes()));
     if (order.lse) WB_TRY(copy_to_device(m_stream, buffers.lse.address(), order.lse->bytes()));
     WB_TRY(buffers.refill(m_stream, m_inputs, order.seed, order.draw));
@@ -306,11 +307,11 @@ CudaResult<void> CudaSubject::provide_links(std::size_t count) {
   return {};
 }
 
-/// Each call is a launch of the graph that single calls on fresh inputs have, so nothing tells the
-/// variant that others follow. Its inputs are made beforehand, elsewhere, and copied: to make them
-/// takes several times as long, which would blur the call. Each has its own, also where all are
-/// equal: what is copied from is then as cold, whatever it holds. (From one set, calls on an H200
-/// looked spared of a fifth of 13 us.)
+/// Each call is a launch of the graph that single calls on fresh inputs use, so that the variant
+/// cannot tell that others follow. Its inputs are made beforehand elsewhere and copied, since
+/// making them takes several times as long as the call. Each call has its own source, even for
+/// equal inputs, so that all sources are equally cold: with one shared source, calls on an H200
+/// looked faster by a fifth of 13 us.
 CudaResult<Samples> CudaSubject::sample(const ChainOrder& order, const BlockHooks& hooks) {
   const DeviceBufferSet& buffers = m_stage->buffers;
   const std::size_t count = order.seeds.size();
@@ -338,7 +339,7 @@ CudaResult<Samples> CudaSubject::sample(const ChainOrder& order, const BlockHook
       hooks);
 }
 
-/// About what one call takes. The first loads the code and may set up what later ones keep.
+/// An estimate of a call's time. The first calls load the code and may set up later ones.
 CudaResult<double> CudaSubject::first_calls() {
   WB_TRY(call_on_stage());
   WB_TRY(finish());
@@ -389,7 +390,7 @@ Outcome<void> CudaSubject::prime(const PrimeOrder& order) {
   m_status = WB_OK;
   const auto work = [&]() -> CudaResult<void> {
     const DeviceBufferSet& buffers = m_stage->buffers;
-    // Before the inputs are fresh: making a graph ready launches it.
+    // Before the inputs are refreshed, since preparing a graph launches it.
     if (m_stage->kind != PlanKind::eager) WB_TRY(graph_of(order.calls));
     if (order.seed) WB_TRY(buffers.refill(m_stream, m_inputs, *order.seed, order.draw));
     if (order.warm) WB_TRY(call_on_stage());
@@ -414,7 +415,7 @@ Outcome<std::int64_t> CudaSubject::go(const GoOrder& order, const std::function<
   const auto samples =
       order.chain ? sample(*order.chain, hooks) : sample(order.calls, order.samples, hooks);
   if (!samples.ok()) return failure(samples.error());
-  // What runs on beside the timed stream is waited for while the supervisor's clock runs.
+  // Work on other streams is waited for while the supervisor's clock runs.
   if (auto done = checked(finish()); !done.ok()) return std::move(done).error();
   if (auto copied = copy_out(); !copied.ok()) return std::move(copied).error();
   std::int64_t block_ns = 0;

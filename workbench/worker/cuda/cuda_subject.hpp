@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CudaSubject: a compiled variant on a GPU, as subject.cpp has it on the CPU. Subject process only.
+// CudaSubject: a compiled variant on a GPU, the counterpart of subject.cpp. Subject process only.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@ namespace wb::worker::cuda {
 
 class CudaSubject final : public SubjectBody {
  public:
-  /// Starts the context of GPU `ordinal`, so that a variant finds it ready. Errors: environment.
+  /// Creates the context of GPU `ordinal`, so that it is ready for the variant. Errors:
+  /// environment.
   static CudaResult<std::unique_ptr<CudaSubject>> create(int ordinal);
   ~CudaSubject() override;
 
@@ -35,20 +36,20 @@ class CudaSubject final : public SubjectBody {
   CudaResult<const char*> call_beside(const VariantPlan& plan, const problem::Problem& problem,
                                       std::uint32_t seed);
   Outcome<void> set_stage(TurnOrder& order);
-  /// Maps what the judge lends.
+  /// Maps the memory that the judge lends.
   CudaResult<SharedBuffer> borrow(const LentMemory::Part& part) const;
   CudaResult<BorrowedOutputs> borrow(const LentMemory& lent) const;
-  /// Queues the copy that the judge gets: what the stream has not done by then is missing in it.
+  /// Queues the copy for the judge; work that the stream has not done by then is missing in it.
   CudaResult<void> snap() const;
   CudaResult<void> queue_copy(DeviceAddress to, DeviceAddress from, std::size_t size_bytes) const;
-  /// Puts one call on the stream; what the variant said instead of WB_OK is in m_status.
+  /// Queues one call on the stream; a status other than WB_OK is kept in m_status.
   CudaResult<void> call(wb_sdpa_plan* plan, const wb_sdpa_args& args);
   CudaResult<void> call_on_stage();
-  /// Waits for the whole device: work on streams of the variant's own counts too.
+  /// Waits for the whole device, since the variant may use its own streams.
   CudaResult<void> finish() const;
   CudaResult<const Graph*> graph_of(std::int64_t calls);
   CudaResult<Samples> sample(std::int64_t calls, std::int64_t samples, const BlockHooks& hooks);
-  /// So many, ready for a chain.
+  /// Provides this many input buffers for a chain.
   CudaResult<void> provide_links(std::size_t count);
   CudaResult<Samples> sample(const ChainOrder& order, const BlockHooks& hooks);
   CudaResult<double> first_calls();

@@ -62,7 +62,7 @@ CudaResult<void> copy_to_device(const Stream& stream, DeviceAddress to,
   WB_TRY(context.check(
       context.functions().memcpy_to_device(to, from.data(), from.size(), stream.handle()), "copy",
       "bytes to the device"));
-  // Whether the driver copies pageable memory aside first is its own choice.
+  // The driver decides whether it copies pageable memory first.
   return stream.synchronize();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// DeviceBuffer and PinnedBuffer: memory of a GPU, and host memory that it copies from and to at
-// full speed. For the judge, the inputs and CUDA subjects.
+// DeviceBuffer and PinnedBuffer: GPU memory, and page-locked host memory for copies at full speed.
+// For the judge, the inputs and CUDA subjects.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace wb::worker::cuda {
 
-/// Device memory, 256-byte aligned, of undefined content. An empty one owns nothing.
+/// Device memory, 256-byte aligned, with undefined content. An empty one owns nothing.
 class DeviceBuffer {
  public:
   /// Errors: limit (out of device memory).
@@ -22,7 +22,7 @@ class DeviceBuffer {
 
   [[nodiscard]] DeviceAddress address() const { return m_address; }
   [[nodiscard]] std::size_t size_bytes() const { return m_size_bytes; }
-  /// The address as kernels take it; the host must not follow it.
+  /// The address in the form that kernels take; the host must not dereference it.
   template <typename T>
   [[nodiscard]] T* as() const {
     return reinterpret_cast<T*>(m_address);  // NOLINT(performance-no-int-to-ptr)
@@ -53,12 +53,12 @@ class PinnedBuffer {
   std::span<std::byte> m_bytes;
 };
 
-/// Returns when the stream got there: the host memory may be reused.
+/// Returns when the copy is done, so that the host memory may be reused.
 CudaResult<void> copy_to_device(const Stream& stream, DeviceAddress to,
                                 std::span<const std::byte> from);
-/// Returns when the bytes are there.
+/// Returns when the bytes have arrived.
 CudaResult<void> copy_to_host(const Stream& stream, std::span<std::byte> to, DeviceAddress from);
-/// Queued.
+/// Queues the fill.
 CudaResult<void> fill_bytes(const Stream& stream, DeviceAddress to, std::byte value,
                             std::size_t size_bytes);
 

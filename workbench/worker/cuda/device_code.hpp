@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The workbench's own device code as the build embedded it (WB_CUDA): one image a source file of
-// worker/cuda/device, with machine code for common GPUs and PTX for the others.
+// The workbench's device code, embedded by the build (WB_CUDA): one image per source file of
+// worker/cuda/device, with machine code for common GPUs and PTX for others.
 #pragma once
 
 #include <cstddef>

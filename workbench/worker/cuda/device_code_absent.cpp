@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compiled in place of the embedded images where the build found no CUDA compiler.
+// Compiled instead of the embedded images when the build found no CUDA compiler.
 #include "worker/cuda/device_code.hpp"
 
 namespace wb::worker::cuda {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The problem's words as device code spells them (device/params.hpp). For the host code that fills
-// parameters of kernels.
+// Converts the problem's enums to those of device code (device/params.hpp), for host code that
+// fills kernel parameters.
 #pragma once
 
 #include "problem/attention.hpp"

@@ -10,7 +10,7 @@
 namespace wb::worker::cuda {
 namespace {
 
-/// Sets `to` to the library's function; false when it has none of that name.
+/// Sets `to` to the library's function; false without one of that name.
 template <typename Function>
 bool resolve(void* library, const char* name, Function& to) {
   void* const symbol = ::dlsym(library, name);
@@ -56,7 +56,7 @@ bool ends_process(Status status) {
     case Status::invalid_pc:
     case Status::launch_failed:
     case Status::tensor_memory_leak:
-    case Status::unknown:  // nobody can say; going on would be a guess
+    case Status::unknown:  // unknown, so continuing would be a guess
       return true;
     default:
       return false;
@@ -77,7 +77,7 @@ CudaResult<DriverPtr> Driver::load(const char* library) {
          fmt::format("install NVIDIA's driver for CUDA {} or newer, or use the CPU backend",
                      driver_version_text(k_oldest_driver))}};
   }
-  // Never unloaded: the driver has threads of its own, which would not survive that.
+  // Never unloaded: the driver's own threads would not survive it.
   std::shared_ptr<Driver> driver(new Driver(handle));
   WB_TRY(driver->find_version(library));
   WB_TRY(driver->find_functions(library));
@@ -104,7 +104,7 @@ CudaResult<void> Driver::find_functions(const char* library) {
   const auto find = [&](const char* name, auto& to) {
     if (!resolve(m_library, name, to) && missing == nullptr) missing = name;
   };
-  // _v2 names are the ones that the documented macros stand for.
+  // The _v2 names are those behind the documented macros.
   find("cuInit", f.init);
   find("cuGetErrorName", f.get_error_name);
   find("cuGetErrorString", f.get_error_string);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Driver: the CUDA driver library of this machine, found at run time. Nothing of ours links to
-// CUDA. Everything in this folder starts from a loaded Driver; it lives as long as its users.
+// Driver: this machine's CUDA driver library, loaded at run time; nothing links to CUDA. Everything
+// in this folder starts from a loaded Driver, which lives as long as its users.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace wb::worker::cuda {
 
-/// The oldest driver that is accepted, as cuDriverGetVersion says it: CUDA 12.4. Device code is
-/// built by a toolkit of 12.4 or newer, whose PTX (ISA 8.4) older drivers cannot compile.
+/// The oldest accepted driver, in the form of cuDriverGetVersion: CUDA 12.4. Device code comes from
+/// a toolkit of 12.4 or newer, whose PTX (ISA 8.4) older drivers cannot compile.
 inline constexpr int k_oldest_driver = 12040;
 
 class Driver {
  public:
-  /// Loads and initializes. Errors: not_found (no such library; not one of CUDA's functions),
-  /// environment (older than k_oldest_driver, no device, or it does not start).
+  /// Loads and initializes the library. Errors: not_found (no such library, or a missing CUDA
+  /// function), environment (older than k_oldest_driver, no device, or it does not start).
   static CudaResult<std::shared_ptr<const Driver>> load(const char* library = "libcuda.so.1");
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -27,8 +27,8 @@ class Driver {
   [[nodiscard]] const DriverFunctions& functions() const { return m_functions; }
   [[nodiscard]] int version() const { return m_version; }
 
-  /// Turns an answer into a value: "cannot <attempted> <subject>: CUDA_ERROR_... (700): words".
-  /// Success costs nothing, because calls are checked while they are timed.
+  /// Turns a status into a result: "cannot <attempted> <subject>: CUDA_ERROR_... (700): words".
+  /// Success costs nothing, because calls are checked inside timed regions.
   [[nodiscard]] CudaResult<void> check(Status status, std::string_view attempted,
                                        std::string_view subject) const {
     if (status == Status::success) return {};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The part of NVIDIA's CUDA driver API that the worker uses, declared by hand from its public
-// documentation: the worker builds with no CUDA toolkit and finds the functions at run time
-// (driver.hpp). A function is added here and in driver.cpp when something calls it.
+// The part of NVIDIA's CUDA driver API that the worker uses, declared from its public
+// documentation, since the worker builds without a CUDA toolkit and finds the functions at run time
+// (driver.hpp). Add a function here and in driver.cpp when something calls it.
 #pragma once
 
 #include <cstddef>
 
 namespace wb::worker::cuda {
 
-/// CUresult: 0 is success. Values that the code tells apart; the driver itself names all others.
+/// CUresult: the values that the code distinguishes; the driver names all others.
 enum class Status : int {
   success = 0,
   invalid_value = 1,
@@ -52,8 +52,8 @@ enum class Attribute : int {
   capability_major = 75,
   capability_minor = 76,
   shared_bytes_per_unit = 81,
-  virtual_memory = 102,     ///< cuMemCreate and its family
-  descriptor_handle = 103,  ///< memory of theirs can be handed on as a POSIX descriptor
+  virtual_memory = 102,     ///< cuMemCreate and related functions
+  descriptor_handle = 103,  ///< such memory can be exported as a POSIX descriptor
 };
 
 /// CUmemLocation
@@ -61,9 +61,9 @@ struct MemoryLocation {
   int type = 1;  ///< a device
   DeviceOrdinal device = 0;
 };
-/// CUmemAllocationProp: memory of a device that can be handed on as a POSIX descriptor.
+/// CUmemAllocationProp: device memory that can be exported as a POSIX descriptor.
 struct AllocationProperties {
-  int type = 1;          ///< pinned, the only one there is
+  int type = 1;          ///< pinned, the only type
   int handle_types = 1;  ///< k_descriptor_handle
   MemoryLocation location;
   void* of_another_system = nullptr;
@@ -84,13 +84,13 @@ struct DeviceUuid {
   unsigned char bytes[16];
 };
 
-/// Flags: of streams and events, and of pinned memory.
+/// Flags for streams, events and pinned memory.
 inline constexpr unsigned k_stream_non_blocking = 1;
 inline constexpr unsigned k_event_default = 0;
-/// CUstreamCaptureMode: only what this thread does may spoil a capture.
+/// CUstreamCaptureMode: only this thread's calls can invalidate a capture.
 inline constexpr int k_capture_thread_local = 1;
 
-/// One pointer a function; the comment is the function's documented name where it differs.
+/// One pointer per function; the comment gives the documented name where it differs.
 struct DriverFunctions {
   Status (*init)(unsigned flags) = nullptr;
   Status (*driver_get_version)(int* version) = nullptr;  ///< 1000 major + 10 minor
@@ -105,7 +105,7 @@ struct DriverFunctions {
   Status (*primary_release)(DeviceOrdinal) = nullptr;                 ///< cuDevicePrimaryCtxRelease
   Status (*ctx_set_current)(ContextHandle) = nullptr;
   Status (*ctx_synchronize)() = nullptr;
-  Status (*profiler_start)() = nullptr;          ///< cuProfilerStart: for ncu, from here on
+  Status (*profiler_start)() = nullptr;          ///< cuProfilerStart: begins the range for ncu
   Status (*profiler_stop)() = nullptr;           ///< cuProfilerStop
   Status (*reset_persisting_cache)() = nullptr;  ///< cuCtxResetPersistingL2Cache
   Status (*mem_get_info)(std::size_t* free_bytes, std::size_t* total_bytes) = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fault: an Error that also keeps what the CUDA driver answered, so that a caller can tell whether
-// this process may go on. A CudaResult turns into a Result where only the message matters.
+// Fault: an Error with the CUDA driver's status, so that a caller can tell whether this process can
+// continue. A CudaResult converts to a Result where only the message matters.
 #pragma once
 
 #include "core/error.hpp"
@@ -8,12 +8,12 @@
 
 namespace wb::worker::cuda {
 
-/// After these every later call of the process fails alike: the context is lost and only a new
-/// process helps (the driver's documentation of each; measured for illegal_address).
+/// True for statuses after which all later calls of the process fail: the context is lost, and only
+/// a new process helps (by the driver's documentation; measured for illegal_address).
 bool ends_process(Status status);
 
 struct Fault : Error {
-  Status status = Status::success;  ///< success where the driver was not asked
+  Status status = Status::success;  ///< success when the driver was not called
   [[nodiscard]] bool ends_process() const { return cuda::ends_process(status); }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A GPU's facts as a Device: what its driver says, and from the table what no driver tells.
+// A GPU's facts as a Device: from its driver, and from the table what drivers do not report.
 #pragma once
 
 #include "device/device.hpp"

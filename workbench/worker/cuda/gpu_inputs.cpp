@@ -18,7 +18,7 @@ using problem::Tensor;
 
 namespace {
 
-constexpr std::int64_t k_max_fill_blocks = 1 << 16;  // threads stride over what is left
+constexpr std::int64_t k_max_fill_blocks = 1 << 16;  // threads stride over the rest
 
 }  // namespace
 

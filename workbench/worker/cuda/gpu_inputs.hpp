@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// GpuInputs: a problem's tensors made from a seed straight in device memory, the same bits as
-// make_inputs (problem/inputs.hpp); and the poison of an output. For the GPU judge, for CUDA
-// subjects and their refills; Python subjects are told the launches (hand_over.hpp).
+// GpuInputs: makes a problem's tensors from a seed in device memory, with the same bits as
+// make_inputs (problem/inputs.hpp), and poisons outputs. For the GPU judge, CUDA subjects and their
+// refills; Python subjects get the launches (hand_over.hpp).
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ struct DeviceInputs {
   DeviceBuffer q, k, v, mask;
 };
 
-inline constexpr const char* k_fill_kernel = "wb_fill_tensor";  ///< of DeviceCode::inputs
+inline constexpr const char* k_fill_kernel = "wb_fill_tensor";  ///< in DeviceCode::inputs
 
-/// The launch of that kernel which makes one tensor.
+/// The launch of that kernel for one tensor.
 struct FillLaunch {
   Grid grid;
-  device::FillParams params;  ///< its address `to` is left to who launches
+  device::FillParams params;  ///< the caller sets the address `to`
 };
-/// As fill_tensor. Nothing for a tensor without elements.
+/// Same values as fill_tensor. Nothing for a tensor without elements.
 std::optional<FillLaunch> fill_launch(const problem::Problem& problem, std::uint32_t seed,
                                       problem::Tensor tensor, problem::Draw draw);
-/// The same into storage with other strides.
+/// For storage with other strides.
 std::optional<FillLaunch> fill_launch(const problem::Problem& problem, std::uint32_t seed,
                                       problem::Tensor tensor, problem::Draw draw,
                                       const problem::TensorStrides& strides);
@@ -40,13 +40,14 @@ class GpuInputs {
   /// Errors: environment (no device code, or none for this device).
   static CudaResult<GpuInputs> create(const ContextPtr& context);
 
-  /// Queues the filling of one tensor (tensor_bytes(problem, tensor) at `to`). As fill_tensor.
+  /// Queues the filling of one tensor (tensor_bytes(problem, tensor) at `to`), with the values of
+  /// fill_tensor.
   CudaResult<void> fill(const Stream& stream, const problem::Problem& problem, std::uint32_t seed,
                         problem::Tensor tensor, problem::Draw draw, DeviceAddress to) const;
   CudaResult<void> fill(const Stream& stream, const problem::Problem& problem, std::uint32_t seed,
                         problem::Tensor tensor, problem::Draw draw,
                         const problem::TensorStrides& strides, DeviceAddress to) const;
-  /// Queues what Poison::fill does, at an 8-byte aligned address.
+  /// Queues the pattern of Poison::fill at an 8-byte aligned address.
   CudaResult<void> poison(const Stream& stream, const problem::Poison& poison, DeviceAddress to,
                           std::size_t size_bytes) const;
   /// Reserves all tensors and queues their filling. Errors: limit.
@@ -58,7 +59,7 @@ class GpuInputs {
   Kernel m_fill, m_poison;
 };
 
-/// Device memory that the tensors of make() take.
+/// Device memory for the tensors of make().
 std::size_t device_inputs_bytes(const problem::Problem& problem);
 
 }  // namespace wb::worker::cuda

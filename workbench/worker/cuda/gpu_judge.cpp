@@ -19,7 +19,7 @@ using problem::Problem;
 
 namespace {
 
-/// Refuses before anything is reserved, so that the message can say what would be needed.
+/// Refuses before anything is reserved, so that the message can say how much would be needed.
 CudaResult<void> check_memory(const Context& context, const Problem& problem,
                               std::size_t needed_bytes) {
   WB_TRY_ASSIGN(const DeviceMemory memory, context.memory());
@@ -34,7 +34,7 @@ CudaResult<void> check_memory(const Context& context, const Problem& problem,
       Status::out_of_memory};
 }
 
-/// One of the embedded images; messages say what is in it.
+/// Loads one of the embedded images; messages name its content.
 CudaResult<std::shared_ptr<const Module>> load_image(const ContextPtr& context,
                                                      std::span<const std::byte> image,
                                                      std::string_view name,

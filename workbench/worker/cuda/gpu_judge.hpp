@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // GpuJudge: the verdict of problem/verdict.hpp with oracle and std computed on a GPU, so that the
-// full output of large problems is judged. For the judge's process: it never meets a variant.
+// full output of large problems can be judged. For the judge's process, which never loads a
+// variant.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@
 
 namespace wb::worker::cuda {
 
-/// An output in device memory of this process: out as out_bytes(problem) in the problem's dtype and
-/// layout, lse f32 [B,Hq,Sq] or 0. Nothing may write to it while it is judged.
+/// An output in device memory of this process: out with out_bytes(problem) in the problem's dtype
+/// and layout, lse f32 [B,Hq,Sq] or 0. Nothing may write to it while it is judged.
 struct DeviceOutput {
   DeviceAddress out = 0, lse = 0;
 };
@@ -23,10 +24,10 @@ class GpuJudge {
   /// Loads the kernels. Errors: environment (no device code, or none for this device).
   static CudaResult<GpuJudge> create(const ContextPtr& context);
 
-  /// As judge_output, with inputs made here from the seed; `lse` may be empty. Host threads are
-  /// not used. Blocks are sampled
-  /// above k_full_gpu_oracle_max_madds only. Same arguments, same device: the same verdict, bit for
-  /// bit. Errors: limit (out of device memory; it says what is needed), environment.
+  /// Like judge_output, with inputs made from the seed; `lse` may be empty. Uses no host threads.
+  /// Samples blocks only above k_full_gpu_oracle_max_madds. The same arguments on the same device
+  /// give the same verdict, bit for bit. Errors: limit (out of device memory; names the amount
+  /// needed), environment.
   CudaResult<problem::OutputVerdict> judge(const problem::Problem& problem, std::uint32_t seed,
                                            problem::Draw draw, std::span<const std::byte> out,
                                            std::span<const float> lse,

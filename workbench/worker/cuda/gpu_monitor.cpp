@@ -15,7 +15,7 @@ using measure::GpuConditions;
 namespace {
 
 constexpr std::size_t k_most_processes = 4'096;
-constexpr unsigned long long k_lately_us = 1'000'000;  // NVML's own samples last up to a second
+constexpr unsigned long long k_lately_us = 1'000'000;  // NVML's samples last up to a second
 constexpr std::string_view k_gpu_prefix = "GPU-";
 
 std::optional<measure::ReadingRange> one_reading(std::optional<double> value) {
@@ -23,7 +23,7 @@ std::optional<measure::ReadingRange> one_reading(std::optional<double> value) {
   return measure::ReadingRange{*value, *value, *value};
 }
 
-/// A list whose length NVML tells only when it is asked; it may grow between two questions.
+/// A list whose length NVML reports only on request; it may grow between two requests.
 template <typename Item, typename Ask>
 NvmlStatus read_growing(std::vector<Item>& items, const Ask& ask) {
   NvmlStatus status = NvmlStatus::insufficient_size;
@@ -139,7 +139,7 @@ std::optional<std::vector<std::string>> GpuMonitor::event_reasons(Unknown& unkno
     unknown["clocks_event_reasons"] = why(ask != nullptr, status);
     return std::nullopt;
   }
-  // A reading is taken between blocks, when nothing runs: idleness says nothing about the turn.
+  // Readings are taken between blocks, so idleness says nothing about the turn.
   bits &= ~k_nvml_reason_gpu_idle;
   std::vector<std::string> words;
   for (const NvmlReason& reason : k_nvml_reasons) {
@@ -209,12 +209,12 @@ std::optional<std::int64_t> GpuMonitor::busy_among(const std::vector<NvmlProcess
       return ask(m_device, room, count, 0);
     });
   }
-  if (status == NvmlStatus::not_found) return 0;  // nobody ran anything in any of its samples
+  if (status == NvmlStatus::not_found) return 0;  // no process ran anything in these samples
   if (status != NvmlStatus::success) {
     unknown["other_processes.busy"] = why(ask != nullptr, status);
     return std::nullopt;
   }
-  // By the samples' own clock, whatever that counts from.
+  // Relative to the newest sample, since the zero of NVML's clock is unknown.
   unsigned long long newest_us = 0;
   for (const NvmlUtilization& sample : samples) newest_us = std::max(newest_us, sample.time_us);
   return std::count_if(others.begin(), others.end(), [&](const NvmlProcess& other) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// GpuMonitor: what NVML says about the GPU that is measured on: settings, conditions, and processes
-// of others. It never fails: what cannot be had is absent, and the answer says why. Who calls: the
-// supervisor, which has no CUDA context of its own; never a subject.
+// GpuMonitor: NVML's readings of the measured GPU: settings, conditions, and foreign processes. It
+// never fails: an unavailable figure is absent, with the reason. Used by the supervisor, which has
+// no CUDA context; never by a subject.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,33 @@
 
 namespace wb::worker::cuda {
 
-/// Which processes are the worker's own.
+/// Identifies the worker's own processes.
 struct OwnProcesses {
-  /// Those of other workers too, which wait for the device lock meanwhile.
+  /// Includes processes of other workers, which wait for the device lock meanwhile.
   std::function<bool(std::int64_t pid)> contains;
-  std::function<std::int64_t()> count;  ///< those that may have a context on the device
+  std::function<std::int64_t()> count;  ///< own processes that may have a context on the device
 };
 
 class GpuMonitor {
  public:
-  /// `uuid` as the CUDA driver says it, "GPU-…"; of a MIG instance NVML knows it as "MIG-…".
+  /// `uuid` as the CUDA driver gives it, "GPU-…"; for a MIG instance NVML uses "MIG-…".
   GpuMonitor(const char* library, const std::string& uuid, OwnProcesses own);
 
   [[nodiscard]] measure::GpuSettings settings() const;
   /// One reading of clocks, power, temperature and clocks event reasons.
   [[nodiscard]] measure::GpuConditions read() const;
-  /// Only other_processes, or why they are unknown. The worker must have a context there already
-  /// (its judge has): by its own processes it sees whether NVML numbers them as this system does.
-  /// Where it does not (a container that sees host numbers), only those beyond the number of its
-  /// own are certain to be others, and nobody knows which.
+  /// Reads only other_processes, or why they are unknown. The worker must already have a context
+  /// there (its judge has), since its own processes show whether NVML uses this system's process
+  /// ids. If it does not (a container with host ids), only the excess over its own number is
+  /// certainly foreign, and their ids are unknown.
   [[nodiscard]] measure::GpuConditions look_for_others() const;
 
  private:
   using Unknown = std::map<std::string, std::string>;
 
   void find_device(const std::string& uuid);
-  /// The figure that `function` gives for the device, of which `per_unit` make one of ours; else
-  /// nothing and the reason.
+  /// A figure of the device, from `function`, divided by `per_unit`; else nothing, with the reason
+  /// in `unknown`.
   template <typename Function, typename... Which>
   std::optional<double> figure(const char* name, double per_unit, Unknown& unknown,
                                Function function, Which... which) const;
@@ -55,7 +55,7 @@ class GpuMonitor {
   NvmlDevice m_device = nullptr;
   bool m_is_mig = false;
   OwnProcesses m_own;
-  std::string m_absent;  ///< why there are no figures at all; empty where there are
+  std::string m_absent;  ///< why there are no figures at all; else empty
 };
 
 }  // namespace wb::worker::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Graph: recorded work of a stream that is launched as one, so that the host's time for each call
-// is not on the device's clock. For the stopwatch.
+// Graph: recorded work of a stream that is launched as one unit, so that the device's clock
+// excludes the host's time per call. For the stopwatch.
 #pragma once
 
 #include "worker/cuda/stream.hpp"
@@ -9,8 +9,9 @@ namespace wb::worker::cuda {
 
 class Graph {
  public:
-  /// Records what `enqueue() -> CudaResult<void>` puts on `stream`; nothing runs yet. Errors: those
-  /// of enqueue, and environment when it did what cannot be recorded (waiting, the legacy stream).
+  /// Records what `enqueue() -> CudaResult<void>` queues on `stream`; nothing runs yet. Errors:
+  /// those of enqueue, and environment for operations that cannot be recorded (waiting, the legacy
+  /// stream).
   template <typename Enqueue>
   static CudaResult<Graph> record(const Stream& stream, const Enqueue& enqueue) {
     WB_TRY(begin(stream));

@@ -11,7 +11,7 @@ namespace {
 
 using Margin = std::array<std::byte, k_margin_bytes>;
 
-/// The rear margin has another pattern than the front one.
+/// The rear margin has a different pattern from the front one.
 Margin margin_of(std::uint64_t secret, bool is_rear) {
   Margin margin;
   problem::Poison{secret + (is_rear ? 1u : 0u)}.fill(margin);
@@ -59,7 +59,7 @@ CudaResult<GuardedDeviceBuffer> GuardedDeviceBuffer::create_in(const Stream& str
 }
 
 CudaResult<void> GuardedDeviceBuffer::write_margins(const Stream& stream) const {
-  // Close to the tensor on both sides, whatever the shift: its end need not be aligned.
+  // Adjacent to the tensor on both sides for any shift; its end need not be aligned.
   WB_TRY(copy_to_device(stream, m_address - k_margin_bytes, margin_of(m_secret, false)));
   return copy_to_device(stream, m_address + m_size_bytes, margin_of(m_secret, true));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GuardedDeviceBuffer: a tensor's device memory with a pattern before and behind it, because a GPU
-// has no guard pages of that size: writing beside a tensor shows afterwards. For BufferSet.
+// GuardedDeviceBuffer: a tensor's device memory with a pattern before and after it, because a GPU
+// has no such guard pages; the pattern reveals writes outside the tensor. For DeviceBufferSet.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace wb::worker::cuda {
 
-/// On each side; what lands farther away is not seen.
+/// On each side; writes farther away are not detected.
 inline constexpr std::size_t k_margin_bytes = 4096;
 
 class GuardedDeviceBuffer {
  public:
   /// Zeroed, 256-byte aligned. `shift_bytes`, a multiple of 256, moves it within the reservation,
-  /// so that placements differ in more than their pages. The pattern is made from `secret`. Nothing
-  /// of size 0 is reserved. Errors: limit.
+  /// so that placements differ in more than their pages. The pattern is made from `secret`. Size 0
+  /// reserves nothing. Errors: limit.
   static CudaResult<GuardedDeviceBuffer> create(const Stream& stream, std::size_t size_bytes,
                                                 std::size_t shift_bytes, std::uint64_t secret);
-  /// The same in memory of another process, reserved_bytes() or more of it, where the tensor's
-  /// place keeps what that process has put there.
+  /// Uses memory of another process, at least reserved_bytes() of it; the tensor keeps the content
+  /// that that process wrote.
   static CudaResult<GuardedDeviceBuffer> create_in(const Stream& stream, SharedBuffer memory,
                                                    std::size_t size_bytes, std::size_t shift_bytes,
                                                    std::uint64_t secret);
@@ -31,9 +31,9 @@ class GuardedDeviceBuffer {
   [[nodiscard]] std::size_t size_bytes() const { return m_size_bytes; }
   /// False once anything was written within the margins. Waits for the stream.
   [[nodiscard]] CudaResult<bool> margins_intact(const Stream& stream) const;
-  /// What create() reserves.
+  /// Size that create() reserves.
   static std::size_t reserved_bytes(std::size_t size_bytes, std::size_t shift_bytes);
-  /// Where in it the tensor begins.
+  /// Offset of the tensor in the reservation.
   static std::size_t offset_bytes(std::size_t shift_bytes) { return k_margin_bytes + shift_bytes; }
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t k_shortest_key_block = 16;  // of StdForm::short_blocks
 
-/// tile_madds of all blocks of a problem. Blocks of one place in their heads cost the same.
+/// tile_madds of all blocks of a problem. Blocks at the same place in their heads cost the same.
 double all_madds(const Problem& problem) {
   double madds = 0;
   for (std::int64_t begin = 0; begin < problem.Sq; begin += k_rows_per_block) {
@@ -56,7 +56,7 @@ WaveRoom wave_room(const Problem& problem, std::size_t block_count) {
   const std::size_t pitch = (keys + device::k_tile - 1) / device::k_tile * device::k_tile;
   const std::size_t key_blocks = (keys + k_shortest_key_block - 1) / k_shortest_key_block;
   WaveRoom one{.blocks = 1,
-               .scores = rows * pitch * sizeof(double),  // std's floats use the same room later
+               .scores = rows * pitch * sizeof(double),  // std's floats reuse this memory later
                .rescale = rows * key_blocks * sizeof(float),
                .ref = rows * width * sizeof(double),
                .row_figures = rows * 3 * sizeof(double),

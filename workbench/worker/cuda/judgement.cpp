@@ -48,8 +48,8 @@ CudaResult<problem::OutputVerdict> Judgement::run(std::uint32_t seed, problem::D
   WB_TRY_ASSIGN(const OutputScan counts, scan(out, lse));
   WB_TRY_ASSIGN(Room room, make_room(inputs, out, blocks.size()));
 
-  // A wave holds blocks of one kind, for small ones need more forms of std. The uses keep the
-  // order of `blocks`, in which ties are decided.
+  // A wave has blocks of one kind, since small ones need more forms of std. The uses keep the order
+  // of `blocks`, which decides ties.
   std::array<std::vector<std::size_t>, 2> places;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     places[problem::is_small_block(m_problem, blocks[i]) ? 1 : 0].push_back(i);

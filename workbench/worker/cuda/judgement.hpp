@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Judgement: one verdict of a GpuJudge in the making: inputs, counts, then wave after wave of
-// blocks, whose statistics come back for the decision. Used by gpu_judge.cpp only.
+// Judgement: one running verdict of a GpuJudge: inputs, counts, then waves of blocks, whose
+// statistics are copied back for the decision. Used by gpu_judge.cpp only.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ class Judgement {
                                          const std::vector<problem::RowBlock>& blocks);
 
  private:
-  /// Device memory of the waves, and the struct that tells kernels about it.
+  /// Device memory of the waves, and the struct that describes it to kernels.
   struct Room {
     WaveRoom sizes;
     DeviceBuffer scores, rescale, ref, row_figures, std_out, std_sum, errors, tasks;
     device::Wave wave{};
   };
-  /// What comes back of one wave. Rows of block i begin at i * rows_per_block.
+  /// The results of one wave. Rows of block i begin at i * rows_per_block.
   struct WaveResult {
     std::vector<device::ErrorSums> out;                  ///< [blocks]
     std::vector<std::vector<device::ErrorSums>> of_std;  ///< [forms][blocks]

@@ -12,14 +12,14 @@ using problem::Poison;
 
 namespace {
 
-/// A copy's memory of more than this is given back where the next one needs less than half of it.
+/// A larger copy buffer is freed when the next copy needs less than half of it.
 constexpr std::size_t k_kept_copy_bytes = 256u << 20;
 
 }  // namespace
 
 CudaResult<Loans> Loans::create(const Stream& stream, FillPoison fill_poison) {
   WB_TRY(SharedBuffer::supported(*stream.context()));
-  // The attributes promise it; whether it works here (a container, a partition) shows only so.
+  // Tests with an allocation, since a container or partition may fail despite the attributes.
   WB_TRY_ASSIGN(const SharedBuffer probe, SharedBuffer::create(stream.context(), 1));
   WB_TRY(probe.share());
   WB_TRY_ASSIGN(Event begin, Event::create(stream.context()));
@@ -31,7 +31,7 @@ CudaResult<SharedBuffer> Loans::reserve(const OutputPlace& place,
                                         const std::optional<Poison>& poison) const {
   WB_TRY_ASSIGN(SharedBuffer memory,
                 SharedBuffer::create(m_stream->context(), place.reserved_bytes));
-  // Nothing of an earlier owner's, and no poison known from elsewhere.
+  // Clears data of earlier owners and known poison.
   WB_TRY(fill_bytes(*m_stream, memory.address(), std::byte{0}, memory.size_bytes()));
   if (poison) WB_TRY(m_fill_poison(*poison, memory.address() + place.offset, place.size_bytes));
   WB_TRY(m_stream->synchronize());
@@ -61,7 +61,7 @@ CudaResult<void> Loans::provide(DeviceBuffer& copy, std::size_t size_bytes) cons
   const bool is_too_large =
       copy.size_bytes() > k_kept_copy_bytes && size_bytes < copy.size_bytes() / 2;
   if (copy.size_bytes() >= size_bytes && !is_too_large) return {};
-  copy = DeviceBuffer();  // not the old one beside the new
+  copy = DeviceBuffer();  // frees the old buffer before the new one is made
   WB_TRY_ASSIGN(copy, DeviceBuffer::allocate(m_stream->context(), size_bytes));
   return {};
 }

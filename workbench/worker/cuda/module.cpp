@@ -33,7 +33,7 @@ CudaResult<Kernel> Module::kernel(const char* name) const {
 CudaResult<void> Kernel::launch_raw(const Stream& stream, const Grid& grid,
                                     const void* parameters) const {
   const Context& context = *stream.context();
-  void* pointers[] = {const_cast<void*>(parameters)};  // the driver copies, and does not write
+  void* pointers[] = {const_cast<void*>(parameters)};  // the driver copies and does not write
   return context.check(context.functions().launch_kernel(m_handle, static_cast<unsigned>(grid.x),
                                                          static_cast<unsigned>(grid.y), 1,
                                                          static_cast<unsigned>(grid.threads), 1, 1,

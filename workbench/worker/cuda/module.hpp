@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Module and Kernel: device code in a context. The workbench's own comes embedded in the worker
+// Module and Kernel: device code in a context. The workbench's own is embedded in the worker
 // (device_code.hpp); each kernel takes one struct of parameters.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace wb::worker::cuda {
 
 struct Grid {
   std::int64_t x = 1, y = 1;  ///< thread blocks; y at most 65,535
-  int threads = 1;            ///< of a block
+  int threads = 1;            ///< per block
 };
 
 class Module;
@@ -22,7 +22,7 @@ class Module;
 /// Keeps its module loaded.
 class Kernel {
  public:
-  /// Queues the kernel with `parameters`, which must be of the type that it was written with.
+  /// Queues the kernel; `parameters` must have the kernel's parameter type.
   template <typename Parameters>
   [[nodiscard]] CudaResult<void> launch(const Stream& stream, const Grid& grid,
                                         const Parameters& parameters) const {
@@ -43,7 +43,7 @@ class Kernel {
 class Module : public std::enable_shared_from_this<Module> {
  public:
   /// `image` is a cubin, a fatbin or PTX text ending in 0; `name` is for messages. Errors:
-  /// environment (nothing in it that this device and driver can run).
+  /// environment (it has no code for this device and driver).
   static CudaResult<std::shared_ptr<const Module>> load(ContextPtr context,
                                                         std::span<const std::byte> image,
                                                         std::string name);

@@ -10,7 +10,7 @@
 namespace wb::worker::cuda {
 namespace {
 
-/// Sets `to` to the library's function of that name; leaves it null where there is none.
+/// Sets `to` to the library's function of that name; null without one.
 template <typename Function>
 void look_up(void* library, const char* name, Function& to) {
   void* const symbol = ::dlsym(library, name);
@@ -27,7 +27,7 @@ Result<NvmlPtr> Nvml::load(const char* library) {
     return Error{ErrorCode::not_found, "load NVML", library,
                  words == nullptr ? "it is not there" : words, ""};
   }
-  // Never unloaded, like the driver: what it keeps per process would not survive that.
+  // Never unloaded, like the driver, since its process state would not survive it.
   std::shared_ptr<Nvml> nvml(new Nvml(handle));
   nvml->find_functions();
   if (nvml->m_functions.init == nullptr) {

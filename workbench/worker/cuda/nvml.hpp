@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// NVML found at run time. Nothing that it cannot say is an error: what is missing, not supported or
-// not permitted comes back as the reason why a figure is absent. Who calls: GpuMonitor.
+// NVML, loaded at run time. Its failures are no errors: what is missing, unsupported or not
+// permitted is returned as the reason why a figure is absent. Used by GpuMonitor.
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ class Nvml {
   ~Nvml();
 
   [[nodiscard]] const NvmlFunctions& functions() const { return m_functions; }
-  /// Why a function gave nothing: the library's own words, "Not Supported (3)". `is_there`: whether
-  /// the library has the function at all.
+  /// Why a function gave nothing, in the library's words: "Not Supported (3)". `is_there`: whether
+  /// the library has the function.
   [[nodiscard]] std::string reason(bool is_there, NvmlStatus status) const;
 
  private:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The part of NVML (NVIDIA Management Library) that the worker uses, declared by hand from its
-// public documentation, like driver_api.hpp: found at run time (nvml.hpp), and every function may
-// be missing. Only readings: nothing here changes a device.
+// The part of NVML (NVIDIA Management Library) that the worker uses, declared from its public
+// documentation, like driver_api.hpp: found at run time (nvml.hpp), and every function may be
+// missing. All functions only read; none changes a device.
 #pragma once
 
 #include <cstdint>
 
 namespace wb::worker::cuda {
 
-/// nvmlReturn_t: values that the code tells apart; the library itself names all others.
+/// nvmlReturn_t: the values that the code distinguishes; the library names all others.
 enum class NvmlStatus : int {
   success = 0,
   not_supported = 3,
@@ -23,19 +23,19 @@ using NvmlDevice = struct nvmlDevice_st*;
 enum class NvmlClock : int { sm = 1, memory = 2 };
 /// nvmlTemperatureSensors_t: the sensor on the GPU's die.
 inline constexpr int k_nvml_temperature_gpu = 0;
-/// NVML_VALUE_NOT_AVAILABLE, where a count of bytes is not known.
+/// NVML_VALUE_NOT_AVAILABLE: an unknown number of bytes.
 inline constexpr unsigned long long k_nvml_not_available = ~0ULL;
 
 /// nvmlProcessInfo_v2_t
 struct NvmlProcess {
-  unsigned pid;  ///< as the caller's system numbers it, or as the host does (containers)
+  unsigned pid;  ///< in the caller's numbering, or the host's (containers)
   unsigned long long used_bytes;
   unsigned gpu_instance_id, compute_instance_id;
 };
 static_assert(sizeof(NvmlProcess) == 24);
 
-/// nvmlProcessUtilizationSample_t: one process in one of the library's own sampling periods, which
-/// last between a sixth of a second and a second. Shares are percent.
+/// nvmlProcessUtilizationSample_t: one process in one sampling period of the library, which lasts
+/// between a sixth of a second and a second. Shares are percent.
 struct NvmlUtilization {
   unsigned pid;
   unsigned long long time_us;
@@ -43,7 +43,7 @@ struct NvmlUtilization {
 };
 static_assert(sizeof(NvmlUtilization) == 32);
 
-/// One pointer a function, null where the library has none; the comment is its documented name.
+/// One pointer per function, null when the library lacks it; the comment gives the documented name.
 struct NvmlFunctions {
   NvmlStatus (*init)() = nullptr;                                       ///< nvmlInit_v2
   NvmlStatus (*shutdown)() = nullptr;                                   ///< nvmlShutdown
@@ -58,14 +58,15 @@ struct NvmlFunctions {
   /// nvmlDeviceGetCurrentClocksEventReasons; …ThrottleReasons before driver 535.
   NvmlStatus (*event_reasons)(NvmlDevice, unsigned long long* bits) = nullptr;
   NvmlStatus (*persistence_mode)(NvmlDevice, int* is_on) = nullptr;
-  /// nvmlDeviceGetComputeRunningProcesses_v3: `count` is the room, then how many there are.
+  /// nvmlDeviceGetComputeRunningProcesses_v3: `count` is the capacity, then the number of
+  /// processes.
   NvmlStatus (*processes)(NvmlDevice, unsigned* count, NvmlProcess*) = nullptr;
-  /// nvmlDeviceGetProcessUtilization: samples newer than `since_us`; not_found without any.
+  /// nvmlDeviceGetProcessUtilization: samples newer than `since_us`; not_found when there are none.
   NvmlStatus (*utilization)(NvmlDevice, NvmlUtilization*, unsigned* count,
                             unsigned long long since_us) = nullptr;
 };
 
-/// NVML's clocks event reasons, bit by bit.
+/// The bits of NVML's clocks event reasons.
 struct NvmlReason {
   unsigned long long bit;
   const char* word;

@@ -51,7 +51,7 @@ CudaResult<SharedBuffer> SharedBuffer::import(const ContextPtr& context, int fd,
   SharedBuffer buffer;
   buffer.m_context = context;
   buffer.m_size_bytes = size_bytes;
-  // The driver takes the number itself where it takes other systems' handles by address.
+  // The driver takes the number itself here; other systems' handles are passed by address.
   void* const number = reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr)
       static_cast<std::intptr_t>(fd));
   WB_TRY(

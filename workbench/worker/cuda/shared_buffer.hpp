@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SharedBuffer: device memory that two processes map. One makes it and hands a descriptor on, the
-// other imports that. The judge lends memory for outputs so, and CUDA subjects borrow it.
+// SharedBuffer: device memory mapped by two processes: one allocates it and exports a descriptor,
+// the other imports it. The judge lends memory for outputs this way to CUDA subjects.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@ namespace wb::worker::cuda {
 
 class SharedBuffer {
  public:
-  /// Nothing where memory of this device can be handed on; else why not.
+  /// Succeeds when memory of this device can be exported; else says why not.
   static CudaResult<void> supported(const Context& context);
-  /// At least `size_bytes`, of undefined content. Errors: limit (out of device memory), environment
-  /// (such memory does not exist here).
+  /// At least `size_bytes`, with undefined content. Errors: limit (out of device memory),
+  /// environment (this device has no such memory).
   static CudaResult<SharedBuffer> create(const ContextPtr& context, std::size_t size_bytes);
-  /// Maps what another process handed on; `size_bytes` is what that one's size_bytes() says. The
-  /// descriptor may be closed afterwards.
+  /// Maps memory exported by another process, whose size_bytes() is `size_bytes`. The descriptor
+  /// may be closed afterwards.
   static CudaResult<SharedBuffer> import(const ContextPtr& context, int fd, std::size_t size_bytes);
   SharedBuffer() = default;
   SharedBuffer(SharedBuffer&& other) noexcept;
   SharedBuffer& operator=(SharedBuffer&& other) noexcept;
   ~SharedBuffer();
 
-  /// A descriptor that import() takes, in whatever process.
+  /// A descriptor for import() in another process.
   [[nodiscard]] CudaResult<UniqueFd> share() const;
   [[nodiscard]] DeviceAddress address() const { return m_address; }
   [[nodiscard]] std::size_t size_bytes() const { return m_size_bytes; }

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int k_empty_pairs = 51;
 constexpr std::int64_t k_empty_calls = 200, k_empty_samples = 11;
-/// Launches queued before the gate opens, which must not be more than the driver takes (gate.hpp);
-/// a sample is long enough that the host stays ahead of the device with the others.
+/// Launches queued before the gate opens; must be below the driver's limit (gate.hpp). Samples are
+/// long enough that the host stays ahead of the device with the others.
 constexpr std::size_t k_behind_gate = 128;
 
 }  // namespace
@@ -79,7 +79,7 @@ CudaResult<Samples> Stopwatch::hot(const Stream& stream, const Graph& graph, std
   if (queued.ok() && count == behind_gate && hooks.at_end) queued = hooks.at_end();
   if (hooks.on_start) hooks.on_start();
   const auto begin = std::chrono::steady_clock::now();
-  m_gate.open();  // also after a failure: nothing may be left waiting
+  m_gate.open();  // also after a failure, so that nothing keeps waiting
   WB_TRY(queued);
   WB_TRY(queue_hot(stream, graph, behind_gate, count));
   if (count > behind_gate && hooks.at_end) WB_TRY(hooks.at_end());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Stopwatch: a GPU's clock around queued calls, as the plans `hot`, `cold` and `eager` time them
-// (docs/contracts/measurement.md). It runs beside untrusted code in the subject's process; its
-// supervisor checks the sums against a clock of its own.
+// Stopwatch: times queued calls by a GPU's clock for the plans `hot`, `cold` and `eager`
+// (docs/contracts/measurement.md). It runs beside untrusted code in the subject's process; the
+// supervisor checks the sums by its own clock.
 #pragma once
 
 #include <cstdint>
@@ -15,52 +15,52 @@
 
 namespace wb::worker::cuda {
 
-/// What was seen of a block of samples.
+/// The times of a block of samples.
 struct Samples {
-  std::vector<double> call_us;  ///< one a sample, of one call, by the device's clock
-  double wall_us = 0;           ///< by the host's, from the start to the end of the last sample
+  std::vector<double> call_us;  ///< time of one call for each sample, by the device's clock
+  double wall_us = 0;  ///< by the host's clock, from the start to the end of the last sample
 };
 
-/// Called when everything stands ready, right before the device starts.
+/// Called when everything is queued, right before the device starts.
 using OnStart = std::function<void()>;
-/// Puts one call on the stream.
+/// Queues one call on the stream.
 using Enqueue = std::function<CudaResult<void>()>;
 
-/// What is beside the samples of a block.
+/// Callbacks around the samples of a block.
 struct BlockHooks {
   OnStart on_start = nullptr;
-  Enqueue at_end = nullptr;  ///< queued right behind the last event, before anyone waits
+  Enqueue at_end = nullptr;  ///< queued right after the last event, before any wait
 };
 
 class Stopwatch {
  public:
-  /// Measures the empty pair. Errors: environment (no device code), limit.
+  /// Measures the time of an empty pair of events. Errors: environment (no device code), limit.
   static CudaResult<Stopwatch> create(const Stream& stream);
 
   /// `samples` launches (1 or more) of a graph that holds `calls` calls, back to back behind one
   /// gate: the end of one sample is the start of the next, so their sum is the whole block. Launch
-  /// the graph once before: its first launch is slower.
+  /// the graph once before, since its first launch is slower.
   [[nodiscard]] CudaResult<Samples> hot(const Stream& stream, const Graph& graph,
                                         std::int64_t calls, std::int64_t samples,
                                         const BlockHooks& hooks = {});
-  /// One launch of a graph that holds one call, between two events behind a gate; less the empty
-  /// pair, but never below 0.
+  /// One launch of a graph with one call, between two events behind a gate; less the empty pair, at
+  /// least 0.
   [[nodiscard]] CudaResult<Samples> lone(const Stream& stream, const Graph& graph,
                                          const BlockHooks& hooks = {});
-  /// All that `enqueue` puts on the stream between two events behind a gate: one sample. Not
-  /// more than the driver takes behind a gate (gate.hpp).
+  /// All work that `enqueue` queues, between two events behind a gate, as one sample. The number of
+  /// launches is limited by the gate (gate.hpp).
   [[nodiscard]] CudaResult<Samples> chain(const Stream& stream, const Enqueue& enqueue,
                                           const BlockHooks& hooks);
-  /// `samples` samples of `calls` calls as their user makes them: queued while the device runs, so
-  /// that it waits where the host is slower. Stops at the first call that cannot be queued.
+  /// `samples` samples of `calls` calls as a user makes them: queued while the device runs, so that
+  /// the device waits for a slower host. Stops at the first call that cannot be queued.
   [[nodiscard]] CudaResult<Samples> eager(const Stream& stream, const Enqueue& call,
                                           std::int64_t calls, std::int64_t samples,
                                           const BlockHooks& hooks = {});
-  /// Empties the caches, as lone() wants them for the plan `cold`. The first time it reserves the
-  /// memory for that. Errors: limit.
+  /// Empties the caches before lone() in the plan `cold`. The first call reserves the memory for
+  /// it. Errors: limit.
   [[nodiscard]] CudaResult<void> flush(const Stream& stream);
 
-  /// What a call costs that does nothing: an empty kernel, by hot().
+  /// The time of an empty kernel, by hot().
   [[nodiscard]] CudaResult<double> empty_call_us(const Stream& stream);
   /// The median time between two events with nothing between them: about 1 us.
   [[nodiscard]] double empty_pair_us() const { return m_empty_pair_us; }
@@ -72,11 +72,11 @@ class Stopwatch {
   [[nodiscard]] CudaResult<void> provide_events(std::size_t count);
   [[nodiscard]] CudaResult<void> queue_hot(const Stream& stream, const Graph& graph,
                                            std::size_t from, std::size_t to);
-  /// One event, what `enqueue` queues if there is one, another event, behind a gate.
+  /// Behind a gate: one event, the work of `enqueue` if given, another event.
   [[nodiscard]] CudaResult<Samples> one_pair(const Stream& stream, const Enqueue& enqueue,
                                              const BlockHooks& hooks);
-  /// Of events 0 to `samples`, once they have happened. Errors: environment, when a gate before
-  /// them opened by itself.
+  /// Reads events 0 to `samples` once they have happened. Errors: environment, when a gate before
+  /// them timed out.
   [[nodiscard]] CudaResult<Samples> read(std::int64_t calls, std::size_t samples, double wall_us);
 
   ContextPtr m_context;

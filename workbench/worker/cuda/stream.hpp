@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Stream and Event: order and time of work on one GPU. For the judge, the inputs and CUDA subjects.
+// Stream and Event: order and timing of work on one GPU. For the judge, the inputs and CUDA
+// subjects.
 #pragma once
 
 #include "worker/cuda/context.hpp"
 
 namespace wb::worker::cuda {
 
-/// A stream that does not wait for the legacy default stream.
+/// A stream that does not synchronize with the legacy default stream.
 class Stream {
  public:
   static CudaResult<Stream> create(ContextPtr context);
@@ -15,7 +16,7 @@ class Stream {
   ~Stream();
   [[nodiscard]] StreamHandle handle() const { return m_handle; }
   [[nodiscard]] const ContextPtr& context() const { return m_context; }
-  /// Waits for what was queued. A kernel that failed shows here.
+  /// Waits for all queued work, and reports failures of its kernels.
   [[nodiscard]] CudaResult<void> synchronize() const;
 
  private:
@@ -33,7 +34,8 @@ class Event {
   ~Event();
   [[nodiscard]] CudaResult<void> record(const Stream& stream) const;
   [[nodiscard]] CudaResult<void> synchronize() const;
-  /// From `begin` to this one; both were recorded and have happened. Resolution about 0.5 us.
+  /// Time from `begin` to this event; both must have been recorded and have happened. Resolution
+  /// about 0.5 us.
   [[nodiscard]] CudaResult<double> elapsed_us(const Event& begin) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The GPU's canary: an attention so plain that only a broken machine gets it wrong.
+// The GPU's canary: a plain attention that only a broken machine computes wrongly.
 #include "worker/cuda/device/params.hpp"
 
 namespace wb::worker::cuda::device {

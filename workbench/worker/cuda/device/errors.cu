@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the verdict's inequalities ask for: errors of a block against the oracle, and counts over
-// every element of an output. Fixed orders of reduction, so that results repeat bit for bit; all
-// comparisons are written so that NaN counts as an infinite error.
+// The statistics for the verdict's inequalities: errors of a block against the oracle, and counts
+// over every element of an output. Reductions have a fixed order, so that results repeat bit for
+// bit; NaN counts as an infinite error.
 #include "worker/cuda/device/numbers.cuh"
 
 namespace wb::worker::cuda::device {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t k_no_index = 0x7fffffffffffffff;
 
-/// One thread's share of a block, then that of several threads.
+/// One thread's part of a block's statistics, later that of several threads.
 struct Partial {
   double max = 0, sum = 0, max_magnitude = 0, magnitude_sum = 0, max_ref = 0, ref_sum = 0;
   std::int64_t worst_index = k_no_index;
@@ -50,7 +50,7 @@ __device__ void merge_threads(Partial* shared, const Partial& own) {
   }
 }
 
-/// Element `index` ([rows, Dv] order) of what is compared with the oracle: out, or std.
+/// Element `index` ([rows, Dv] order) of the values compared with the oracle: out, or std.
 __device__ double value_at(const Wave& w, const BlockTask& task, std::int64_t index) {
   if (w.form != Form::oracle) {
     return static_cast<double>(w.std_out[blockIdx.x * w.rows_per_block * w.Dv + index]);
@@ -63,7 +63,8 @@ __device__ double value_at(const Wave& w, const BlockTask& task, std::int64_t in
 
 }  // namespace
 
-/// grid (blocks). Form oracle: errors of out; a form of std: errors of what it left in the room.
+/// grid (blocks). Form oracle: errors of out; a form of std: errors of its result in the scratch
+/// memory.
 extern "C" __global__ void __launch_bounds__(k_scan_threads) wb_block_errors(const Wave w) {
   __shared__ Partial shared[k_scan_threads];
   const BlockTask& task = w.tasks[blockIdx.x];
@@ -83,7 +84,8 @@ extern "C" __global__ void __launch_bounds__(k_scan_threads) wb_block_errors(con
                           all.max_ref, all.ref_sum / elements, worst};
 }
 
-/// Every element of an output: infinite or NaN? still the poison (problem/poison.cpp)?
+/// Counts over every element of an output: infinite or NaN, and still the poison
+/// (problem/poison.cpp).
 extern "C" __global__ void __launch_bounds__(k_scan_threads) wb_scan_output(const ScanParams p) {
   std::uint64_t non_finite = 0, survivors = 0;
   const std::uint64_t element = p.number == Number::f32 ? 4 : 2;
@@ -101,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(k_scan_threads) wb_scan_output(cons
     const std::uint64_t word = poison_word(p.poison_seed, at / 8);
     survivors += (static_cast<std::uint32_t>(word >> (8 * (at % 8))) & mask) == bits ? 1 : 0;
   }
-  // Whole numbers: the order of these additions does not matter.
+  // Integers: the order of these additions does not matter.
   atomicAdd(reinterpret_cast<unsigned long long*>(p.counts), non_finite);
   if (p.has_poison != 0) {
     atomicAdd(reinterpret_cast<unsigned long long*>(p.counts + 1), survivors);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Inputs from a seed on the device, the same bits as make_inputs on the host: one
-// thread a Philox counter makes two elements; where they lie follows from their index in BHSD order.
-// And the poison of an output, which has its own pattern.
+// Inputs from a seed on the device, with the same bits as make_inputs on the host: one thread per
+// Philox counter makes two elements, placed by their index in BHSD order. Also the poison of an
+// output.
 #include "worker/cuda/device/numbers.cuh"
 
 namespace wb::worker::cuda::device {

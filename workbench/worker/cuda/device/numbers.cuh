@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stored elements to numbers and back, exactly as the host does (core/half.hpp): for all kernels of
-// the judge.
+// Conversions of stored elements, exactly as on the host (core/half.hpp), for all kernels of the
+// judge.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -38,7 +38,7 @@ __device__ inline void store(Number number, void* to, std::int64_t index, float 
   }
 }
 
-/// `value` as an element would hold it.
+/// `value` rounded as an element stores it.
 __device__ inline float rounded(Number number, float value) {
   switch (number) {
     case Number::f32:
@@ -51,8 +51,8 @@ __device__ inline float rounded(Number number, float value) {
   return __int_as_float(0x7fc00000);
 }
 
-/// Eight bytes of the poison's pattern, number `index` of them: splitmix64, with exponents set, as
-/// the host has it (problem/poison.cpp).
+/// Eight bytes of the poison's pattern, with index `index`: splitmix64 with exponent bits set, as
+/// on the host (problem/poison.cpp).
 __device__ inline std::uint64_t poison_word(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -65,7 +65,7 @@ __device__ constexpr T minus_infinity() {
   return -static_cast<T>(__builtin_huge_valf());
 }
 
-/// Keys that query row `row` may see under the causal rule alone: [0, count).
+/// The number of keys that query row `row` sees under the causal rule alone: [0, count).
 __device__ inline std::int64_t visible_keys(const Wave& w, std::int64_t row) {
   std::int64_t count = w.Skv;
   if (w.causal == CausalRule::top_left) count = row + 1;
@@ -73,7 +73,7 @@ __device__ inline std::int64_t visible_keys(const Wave& w, std::int64_t row) {
   return count < 0 ? 0 : (count > w.Skv ? w.Skv : count);
 }
 
-/// What is added to the scaled score: 0 or -inf of a bool mask, the value of an additive one.
+/// The bias added to the scaled score: 0 or -inf from a bool mask, the value of an additive one.
 __device__ inline float bias(const Wave& w, std::int64_t b, std::int64_t row, std::int64_t key) {
   const std::int64_t at = (b * w.Sq + row) * w.Skv + key;
   if (w.mask_form == MaskForm::additive) return load(w.number, w.mask, at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The oracle on the device: float64 throughout, the exact maximum of a row first, sums in a fixed
-// order. Three kernels a wave: scores, weights (softmax), values. Fused multiply-add is welcome here.
+// The oracle on the device: float64 throughout, the exact row maximum first, sums in a fixed order.
+// Three kernels per wave: scores, weights (softmax), values. Fused multiply-add is allowed.
 #include "worker/cuda/device/products.cuh"
 
 namespace wb::worker::cuda::device {
@@ -11,8 +11,8 @@ extern "C" __global__ void __launch_bounds__(k_tile_threads) wb_oracle_scores(co
   score_tile<double>(w, 1.0, panels);
 }
 
-/// grid (groups of rows, blocks), one warp a row: scores become exp(score - max), in place, with 0
-/// where the row sees nothing. Writes the row's sum, LSE and sqrt(sum p^2) / sum.
+/// grid (groups of rows, blocks), one warp per row: scores become exp(score - max) in place, 0 for
+/// keys that the row does not see. Writes the row's sum, LSE and sqrt(sum p^2) / sum.
 extern "C" __global__ void __launch_bounds__(k_weights_threads) wb_oracle_weights(const Wave w) {
   const WarpRow at = warp_row(w);
   if (at.in_block < 0) return;

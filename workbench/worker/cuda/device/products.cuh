@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The two products of attention over a wave of row blocks, the same for oracle and std: scores =
-// q k^T into the room, and out = P v from the weights that the softmax kernel left there.
+// The two products of attention over a wave of row blocks, shared by oracle and std: scores = q k^T
+// into the scratch memory, and out = P v from the softmax kernel's weights.
 #pragma once
 
 #include "worker/cuda/device/tile.cuh"
@@ -13,9 +13,9 @@ __device__ inline std::int64_t head_offset(const Strides& strides, std::int64_t 
   return b * strides.batch + head * strides.head;
 }
 
-/// One tile of scores: rows of block blockIdx.y, keys from 64 blockIdx.x on. q is multiplied by
-/// `q_factor` in T first. Rows beyond the block and keys beyond Skv are computed from zeros; such
-/// keys have room (the pitch), such rows are not written.
+/// One tile of scores: rows of block blockIdx.y, keys from 64 blockIdx.x on. q is first multiplied
+/// by `q_factor` in T. Rows beyond the block and keys beyond Skv are computed from zeros; the pitch
+/// has room for such keys, such rows are not written.
 template <typename T>
 __device__ void score_tile(const Wave& w, T q_factor, typename Tile<T>::Panels& panels) {
   const BlockTask& task = w.tasks[blockIdx.y];
@@ -45,7 +45,7 @@ __device__ void score_tile(const Wave& w, T q_factor, typename Tile<T>::Panels& 
 }
 
 /// One tile of P v: rows of block blockIdx.y, columns of v from 64 blockIdx.x on. `before(tile,
-/// key)` runs ahead of each 16 keys (std rescales there); `finish(row, column, sum)` takes the sums.
+/// key)` runs before each 16 keys (std rescales there); `finish(row, column, sum)` takes the sums.
 template <typename T, typename Before, typename Finish>
 __device__ void value_tile(const Wave& w, typename Tile<T>::Panels& panels, const Before& before,
                            const Finish& finish) {
@@ -56,7 +56,7 @@ __device__ void value_tile(const Wave& w, typename Tile<T>::Panels& panels, cons
   Tile<T> tile(panels);
   for (std::int64_t key = 0; key < task.keys; key += k_depth) {
     before(tile, key);
-    // Weights up to the pitch are there: 0 beyond what a row sees.
+    // Weights exist up to the pitch and are 0 beyond what a row sees.
     const auto p = [&](int i, int d) -> T {
       return i < task.rows ? weights[i * w.pitch + key + d] : T{0};
     };
@@ -74,7 +74,7 @@ __device__ void value_tile(const Wave& w, typename Tile<T>::Panels& panels, cons
   }
 }
 
-/// The row of this warp in the block blockIdx.y, or -1; and its place in arrays of the room.
+/// The row of this warp in block blockIdx.y, or -1; and its index in the scratch arrays.
 struct WarpRow {
   std::int64_t in_block, at;
   int lane;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The pinned storage-dtype computation std on the device, in all StdForms (problem/attention.hpp).
-// Operation for operation what std_attention.cpp does, in the same order: this file is compiled
-// without fused multiply-add, and exponentials are rounded from double, as good host libraries' are
-// to within one unit in 300. So the GPU's budgets are the CPU's but for rare last bits.
+// The pinned storage-dtype computation std on the device, in all StdForms (problem/attention.hpp),
+// with the operations of std_attention.cpp in the same order. This file is compiled without fused
+// multiply-add, and exponentials are rounded from double, which good host libraries match in all
+// but one of 300 cases. So the GPU's budgets equal the CPU's except for rare last bits.
 #include "worker/cuda/device/products.cuh"
 
 namespace wb::worker::cuda::device {
@@ -16,13 +16,13 @@ __device__ std::int64_t blocks_of(Form form, std::int64_t keys) {
   return (keys + key_block(form) - 1) / key_block(form);
 }
 
-/// A finite bias stays finite: it does not mask.
+/// A finite bias stays finite, so that it does not mask.
 __device__ float bias_in_log2(float bias) {
   constexpr float k_lowest = -3.4028234663852886e38f;
   const float scaled = bias * k_log2_e;
   return bias >= k_lowest && scaled < k_lowest ? k_lowest : scaled;
 }
-/// short_blocks multiplies the scale, in units of log2, into q; the others scale the scores.
+/// short_blocks multiplies the scale, in units of log2, into q; the other forms scale the scores.
 __device__ float q_factor(const Wave& w) {
   return uses_exp2(w.form) ? static_cast<float>(w.scale) * k_log2_e : 1.0f;
 }
@@ -32,8 +32,8 @@ __device__ float exponential(Form form, float x) {
   return static_cast<float>(uses_exp2(form) ? exp2(exact) : exp(exact));
 }
 
-/// One row's softmax as its warp computes it: key blocks in order, a lane has keys `lane` and
-/// `lane + 32` of a block.
+/// One row's softmax, computed by one warp: key blocks in order, a lane has keys `lane` and `lane +
+/// 32` of a block.
 class Row {
  public:
   __device__ Row(const Wave& w, const WarpRow& at)
@@ -45,8 +45,8 @@ class Row {
         m_scores(static_cast<float*>(w.scores) + at.at * w.pitch),
         m_rescale(w.rescale + at.at * blocks_of(w.form, w.Skv)) {}
 
-  /// Online softmax. With `writes` the scores become weights rounded to the dtype, and the factors
-  /// that out is to be rescaled by are kept; without, only maximum and sum are found.
+  /// Online softmax. With `writes` the scores become weights rounded to the dtype, and the
+  /// rescaling factors of out are stored; without it only maximum and sum are computed.
   __device__ void online(bool writes) {
     const int step = key_block(m_w.form);
     for (std::int64_t block = 0; block < key_blocks(); ++block) {
@@ -54,7 +54,7 @@ class Row {
       const Pair scores = scaled(key);
       float max = fmaxf(m_max, fmaxf(scores.low, scores.high));
       max = over_warp(max, [](float a, float b) { return fmaxf(a, b); });
-      if (max == minus_infinity<float>()) {  // nothing seen so far
+      if (max == minus_infinity<float>()) {  // no visible key so far
         if (writes) write(key, {0.0f, 0.0f}, block, 1.0f);
         continue;
       }
@@ -69,7 +69,7 @@ class Row {
     }
   }
 
-  /// After online(false): weights are divided by the sum, then rounded; nothing is rescaled.
+  /// After online(false): divides weights by the sum, then rounds; nothing is rescaled.
   __device__ void normalize() {
     for (std::int64_t block = 0; block < key_blocks(); ++block) {
       const std::int64_t key = block * key_block(m_w.form);
@@ -85,11 +85,11 @@ class Row {
     float low, high;
   };
 
-  /// Those that some row of the block sees.
+  /// Key blocks that some row of the block sees.
   __device__ std::int64_t key_blocks() const { return blocks_of(m_w.form, m_task.keys); }
   __device__ bool in_block(int offset) const { return offset < key_block(m_w.form); }
 
-  /// Scaled and biased score of key + offset; -inf where the row does not see it.
+  /// Scaled and biased score of key + offset; -inf if the row does not see it.
   __device__ float scaled(std::int64_t key, int offset) const {
     if (!in_block(offset) || key + offset >= m_visible) return minus_infinity<float>();
     const float of_mask = bias(m_w, m_task.b, m_row, key + offset);
@@ -106,7 +106,7 @@ class Row {
     return rounded(m_w.number, exponential(m_w.form, score - m_max) / m_sum);
   }
 
-  /// ((w0 + w1) + w2) + ..., keys in order, on every lane alike.
+  /// ((w0 + w1) + w2) + ..., keys in order, the same on every lane.
   __device__ static float in_order(Pair weights) {
     float sum = 0;
     for (int lane = 0; lane < 32; ++lane) sum += __shfl_sync(0xffffffffu, weights.low, lane);
@@ -114,7 +114,7 @@ class Row {
     return sum;
   }
 
-  /// A row of scores has room up to the pitch, a multiple of 64: beyond what is seen stand zeros.
+  /// A row of scores extends to the pitch, a multiple of 64; unseen keys get zeros.
   __device__ void write(std::int64_t key, Pair weights, std::int64_t block, float factor) {
     if (in_block(m_lane)) m_scores[key + m_lane] = weights.low;
     if (in_block(m_lane + 32)) m_scores[key + m_lane + 32] = weights.high;

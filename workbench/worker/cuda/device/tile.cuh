@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Tile: a product of two panels, 64 rows by 64 columns at a time, for oracle (double) and std
-// (float). Every element adds its products one after the other, in order of the depth, as gemm_add
-// on the host does; whether multiply and add are fused is the including file's compile option.
+// (float). Every element adds its products in order of the depth, as gemm_add on the host; the
+// including file's compile options decide about fused multiply-add.
 #pragma once
 
 #include "worker/cuda/device/numbers.cuh"
 
 namespace wb::worker::cuda::device {
 
-constexpr int k_depth = 16;  // of the panels that are in shared memory at one time
+constexpr int k_depth = 16;  // depth of the panels in shared memory
 
-/// 256 threads as 16 x 16; each owns 4 x 4 elements of the tile. Columns of a thread lie 16 bytes
-/// together, so that neighbors read neighboring 16 bytes and no bank of shared memory is hit twice.
+/// 256 threads as 16 x 16; each owns 4 x 4 elements of the tile. A thread's columns are 16
+/// contiguous bytes, so that neighboring threads read neighboring 16 bytes without bank conflicts.
 template <typename T>
 class Tile {
  public:
   static constexpr int k_vector = 16 / sizeof(T);
-  static constexpr int k_pitch = k_tile + k_vector;  // keeps rows 16-byte aligned, spreads banks
+  static constexpr int k_pitch = k_tile + k_vector;  // keeps rows 16-byte aligned and spreads banks
 
   struct __align__(16) Panels {
     T a[k_depth][k_pitch];  ///< [depth][row]
@@ -37,8 +37,8 @@ class Tile {
     for (T& sum : m_sums[i]) sum *= factor;
   }
 
-  /// Adds k_depth steps. `a(row, d)` and `b(column, d)` give the panels' elements, d in [0, 16);
-  /// rows of both lie along the depth in memory, so that neighboring threads take neighboring d.
+  /// Adds k_depth steps. `a(row, d)` and `b(column, d)` give the panels' elements, d in [0, 16).
+  /// Rows of both are contiguous along the depth, so that neighboring threads take neighboring d.
   template <typename A, typename B>
   __device__ void add_rows_by_rows(const A& a, const B& b) {
     __syncthreads();  // the last step's readers are done
@@ -50,7 +50,7 @@ class Tile {
     multiply();
   }
 
-  /// The same where the rows of b lie along the columns.
+  /// The same, for rows of b that are contiguous along the columns.
   template <typename A, typename B>
   __device__ void add_rows_by_columns(const A& a, const B& b) {
     __syncthreads();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the worker's stopwatch puts on a stream beside the calls that it times: a gate, a delay of
-// known length, and reads that push everything else out of the L2 cache.
+// Kernels that the worker's stopwatch queues around timed calls: a gate, a delay of known length,
+// and reads that displace the L2 cache.
 #include <cstdint>
 
 #include "worker/cuda/device/params.hpp"

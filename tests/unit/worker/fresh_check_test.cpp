@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Looks at calls on inputs never seen, with planted times, draws and accounts. Live ones are in the
+// Checks of calls on fresh inputs, with planted times, draws and accounts. Live ones are in the
 // long tier (tests/long.txt).
-#include "worker/fresh_look.hpp"
+#include "worker/fresh_check.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -27,9 +27,9 @@ int turns_until_accused(std::uint32_t seed, const FreshUs& fresh_us,
                         const ForeignCpus& foreign_cpus, FreshRecord& record) {
   std::mt19937 draws(seed);
   for (int turn = 1; turn <= 200; ++turn) {
-    if (!has_fresh_look(record, static_cast<std::uint32_t>(draws()))) continue;
+    if (!needs_fresh_check(record, static_cast<std::uint32_t>(draws()))) continue;
     const FreshTimes fastest{fresh_us(turn), k_none};
-    const auto answer = judge_fresh_look(fastest, k_limits, foreign_cpus(turn), false, record);
+    const auto answer = judge_fresh_check(fastest, k_limits, foreign_cpus(turn), false, record);
     if (answer == FreshAnswer::accused) return turn;
   }
   return 0;
@@ -37,7 +37,7 @@ int turns_until_accused(std::uint32_t seed, const FreshUs& fresh_us,
 
 }  // namespace
 
-TEST_CASE("looks without an answer are borne twice, or seldom", "[worker][fresh_look]") {
+TEST_CASE("looks without an answer are borne twice, or seldom", "[worker][fresh_check]") {
   CHECK_FALSE(left_open_too_often({false, 2, 2}));
   CHECK(left_open_too_often({false, 3, 3}));
   CHECK(left_open_too_often({true, 24, 3}));
@@ -46,7 +46,7 @@ TEST_CASE("looks without an answer are borne twice, or seldom", "[worker][fresh_
 }
 
 TEST_CASE("a call on fresh inputs may take half as long again as the timed ones, and a little",
-          "[worker][fresh_look]") {
+          "[worker][fresh_check]") {
   CHECK(fresh_call_limit_us(0, 30) == Approx(230));
   CHECK(fresh_call_limit_us(1'000, 0) == Approx(1'700));
   CHECK(lone_allowance_us(30, false, worker::Clock::host) == 30);
@@ -65,15 +65,15 @@ TEST_CASE("a call on fresh inputs may take half as long again as the timed ones,
   CHECK_FALSE(is_within({k_none, k_none}, {10, k_none}));
 }
 
-TEST_CASE("each turn has a look until one was passed, then one in eight", "[worker][fresh_look]") {
+TEST_CASE("each turn has a look until one was passed, then one in eight", "[worker][fresh_check]") {
   for (const std::uint32_t drawn : {0u, 1u, 7u, 8u, 4'294'967'295u}) {
-    CHECK(has_fresh_look({}, drawn));
-    CHECK(has_fresh_look({false, 5, 1}, drawn));
-    CHECK(has_fresh_look({true, 1, 0}, drawn) == (drawn % 8 == 0));
+    CHECK(needs_fresh_check({}, drawn));
+    CHECK(needs_fresh_check({false, 5, 1}, drawn));
+    CHECK(needs_fresh_check({true, 1, 0}, drawn) == (drawn % 8 == 0));
   }
 }
 
-TEST_CASE("a look passes, stays open or accuses", "[worker][fresh_look]") {
+TEST_CASE("a look passes, stays open or accuses", "[worker][fresh_check]") {
   struct Case {
     FreshTimes fastest, limits;
     std::optional<double> foreign_cpus;
@@ -93,16 +93,16 @@ TEST_CASE("a look passes, stays open or accuses", "[worker][fresh_look]") {
        }) {
     INFO(one.fastest.supervisor_us << " " << one.foreign_cpus.value_or(-1));
     FreshRecord record{true, 7, 1};
-    CHECK(judge_fresh_look(one.fastest, one.limits, one.foreign_cpus, one.has_others_on_device,
-                           record) == one.answer);
-    CHECK(record.looks == 8);
+    CHECK(judge_fresh_check(one.fastest, one.limits, one.foreign_cpus, one.has_others_on_device,
+                            record) == one.answer);
+    CHECK(record.checks == 8);
     CHECK(record.passed == (one.answer == FreshAnswer::passed));
     CHECK(record.open == (one.answer == FreshAnswer::open ? 2 : 1));
   }
 }
 
 TEST_CASE("who behaves while it is watched is found out sooner or later",
-          "[worker][fresh_look][hostile]") {
+          "[worker][fresh_check][hostile]") {
   const auto quiet = [](int) { return std::optional(0.02); };
   int latest = 0;
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
@@ -119,16 +119,16 @@ TEST_CASE("who behaves while it is watched is found out sooner or later",
   FreshRecord honest;
   CHECK(turns_until_accused(
             1, [](int) { return 900.0; }, quiet, honest) == 0);
-  CHECK(honest.looks > 10);
+  CHECK(honest.checks > 10);
 }
 
 TEST_CASE("who hides behind others' work is not accused, but its turns count no more",
-          "[worker][fresh_look][hostile]") {
+          "[worker][fresh_check][hostile]") {
   FreshRecord record;
   const auto slow = [](int turn) { return turn == 1 ? 900.0 : 5'000.0; };
   CHECK(turns_until_accused(
             3, slow, [](int) { return std::optional(0.5); }, record) == 0);
-  CHECK(record.open == record.looks - 1);
+  CHECK(record.open == record.checks - 1);
   CHECK(left_open_too_often(record));
   // Once that work ends it is found out at once: a look that stayed open is followed by the next.
   const auto always_slow = [](int) { return 5'000.0; };
@@ -137,7 +137,7 @@ TEST_CASE("who hides behind others' work is not accused, but its turns count no 
 }
 
 TEST_CASE("a row of fresh calls ends with one that is quick enough, or with time and tries",
-          "[worker][fresh_look]") {
+          "[worker][fresh_check]") {
   testing::FakeClock clock;
   const Now now = [&clock] { return clock.steady_now(); };
   const auto row = [&](std::chrono::microseconds each, int quick_at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "audit/ranks.hpp"
+#include "audit/quantile_names.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,14 +11,14 @@
 
 namespace wb::audit {
 
-std::optional<Rank> rank_of(const std::string& name) {
+std::optional<QuantileName> quantile_of(const std::string& name) {
   struct Word {
     std::string_view word;
     double share;
   };
   static constexpr std::array<Word, 6> k_words{
       {{"min", 0}, {"minimum", 0}, {"median", 50}, {"med", 50}, {"max", 100}, {"maximum", 100}}};
-  std::optional<Rank> rank;
+  std::optional<QuantileName> rank;
   for (const Word& word : k_words) {
     const auto at = find_word(name, word.word);
     if (!at) continue;
@@ -26,7 +26,7 @@ std::optional<Rank> rank_of(const std::string& name) {
     const std::size_t behind = *at + word.word.size();
     if (rank || (behind < name.size() && name[behind] == '(')) return std::nullopt;
     std::string rest = name;
-    rank = Rank{word.share, trimmed(rest.erase(*at, word.word.size())), word.share == 50};
+    rank = QuantileName{word.share, trimmed(rest.erase(*at, word.word.size())), word.share == 50};
   }
   for (std::size_t at = name.find('p'); at != std::string::npos; at = name.find('p', at + 1)) {
     const bool begins = at == 0 || !ascii::is_alnum(name[at - 1]);
@@ -34,19 +34,19 @@ std::optional<Rank> rank_of(const std::string& name) {
     const char* const end = name.data() + name.size();
     const auto [stop, fault] = std::from_chars(name.data() + at + 1, end, share);
     const bool ends = fault == std::errc() && (stop == end || !ascii::is_alnum(*stop));
-    // "P95+": what lies above it.
+    // "P95+" means the values above the quantile.
     if (!begins || !ends || name[at + 1] == '-' || (stop != end && *stop == '+')) continue;
     if (share == 999 || share == 995) share /= 10;
     if (share == 9999) share /= 100;
-    // P4, P40 and P100 are no quantiles.
+    // P4, P40 and P100 are GPUs and not quantiles.
     static constexpr std::array<double, 18> k_shares{1,  2,  5,  10, 20, 25, 50,   66,   70,
                                                      75, 80, 90, 95, 98, 99, 99.5, 99.9, 99.99};
     if (rank || std::find(k_shares.begin(), k_shares.end(), share) == k_shares.end()) {
       return std::nullopt;
     }
     std::string rest = name;
-    rank = Rank{share, trimmed(rest.erase(at, static_cast<std::size_t>(stop - name.data()) - at)),
-                true};
+    rank = QuantileName{
+        share, trimmed(rest.erase(at, static_cast<std::size_t>(stop - name.data()) - at)), true};
   }
   if (rank) {
     std::string& subject = rank->subject;
@@ -64,14 +64,14 @@ bool is_bound(const std::string& subject) {
                      [&](auto word) { return has_word(subject, word); });
 }
 
-void give_subjects(std::vector<Rank>& ranks) {
-  const bool twice = std::any_of(ranks.begin(), ranks.end(), [&](const Rank& a) {
-    return std::any_of(ranks.begin(), ranks.end(), [&](const Rank& b) {
+void give_subjects(std::vector<QuantileName>& ranks) {
+  const bool twice = std::any_of(ranks.begin(), ranks.end(), [&](const QuantileName& a) {
+    return std::any_of(ranks.begin(), ranks.end(), [&](const QuantileName& b) {
       return &a != &b && a.share == b.share && a.subject.empty() && b.subject.empty();
     });
   });
   std::string left;
-  for (Rank& rank : ranks) {
+  for (QuantileName& rank : ranks) {
     if (!rank.subject.empty()) {
       left = rank.subject;
     } else if (twice) {

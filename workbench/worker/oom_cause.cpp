@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/memory_end.hpp"
+#include "worker/oom_cause.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -12,7 +12,7 @@
 namespace wb::worker {
 namespace {
 
-/// The number behind a word at the start of a line; 0 without such a line.
+/// The number after a word at the start of a line; 0 without such a line.
 std::uint64_t figure(const std::filesystem::path& file, std::string_view name) {
   const std::string text = device::file_content(file);
   for (const std::string_view line : ascii::parts(text, '\n')) {
@@ -36,10 +36,10 @@ std::uint64_t memory_bound(const std::filesystem::path& root) {
   return machine == 0 ? *limit : std::min(machine, *limit);
 }
 
-MemoryEnd memory_end(const ChildEnd& end, std::int64_t kills_before,
-                     const std::filesystem::path& root) {
-  if (end.signal != SIGKILL || memory_kills(root) <= kills_before) return MemoryEnd::none;
-  return end.max_rss_bytes < memory_bound(root) / 2 ? MemoryEnd::of_others : MemoryEnd::own;
+OomCause oom_cause(const ChildEnd& end, std::int64_t kills_before,
+                   const std::filesystem::path& root) {
+  if (end.signal != SIGKILL || memory_kills(root) <= kills_before) return OomCause::none;
+  return end.max_rss_bytes < memory_bound(root) / 2 ? OomCause::of_others : OomCause::own;
 }
 
 }  // namespace wb::worker

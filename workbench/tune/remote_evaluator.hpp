@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Crew: the executor of the program around the engine, which evaluates a
-// search's requests elsewhere, in any order. The questions to the program: program.hpp.
+// RemoteEvaluator: evaluates a search's requests through the executor of the program around the
+// engine, in any order. search/program.hpp lists its questions.
 #pragma once
 
 #include <chrono>
@@ -14,33 +14,34 @@
 
 namespace wb::tune {
 
-/// How many evaluations the program's executor runs at a time; 0 where there is none.
-Result<std::int64_t> crew_size(const search::AskProgram& ask);
+/// The number of evaluations that the program's executor runs at a time; 0 without an executor.
+Result<std::int64_t> remote_capacity(const search::AskProgram& ask);
 
-class Crew {
+class RemoteEvaluator {
  public:
   struct Sent {
     EvaluationRequest request;
     std::chrono::steady_clock::time_point at;
     std::optional<EvaluationReply> reply;
-    std::string text;   ///< of the reply, as it came
-    std::string fault;  ///< why there is none
+    std::string text;   ///< text of the reply as received
+    std::string fault;  ///< why there is no reply
     bool is_back = false;
   };
-  Crew(search::AskProgram ask, const Clock& clock) : m_ask(std::move(ask)), m_clock(clock) {}
+  RemoteEvaluator(search::AskProgram ask, const Clock& clock)
+      : m_ask(std::move(ask)), m_clock(clock) {}
 
   [[nodiscard]] bool knows(const search::Ask& ask) const { return m_numbers.contains(key(ask)); }
   [[nodiscard]] bool has_reply(const search::Ask& ask) const;
   [[nodiscard]] std::size_t size() const { return m_sent.size(); }  ///< not taken yet
   [[nodiscard]] std::size_t away() const;                           ///< without a reply
-  /// Its id is made here. Errors: those of the program.
+  /// Assigns the request's id. Errors: those of the program.
   Result<void> send(EvaluationRequest request);
-  /// What came since the last call, waiting up to `patience` for the first; also what never came,
-  /// long after the slowest. Good until it is taken. Errors: those of the program; canceled.
+  /// Replies since the last call, waiting up to `patience` for the first; also requests given up
+  /// long after the slowest one. Valid until taken. Errors: those of the program; canceled.
   Result<std::vector<const Sent*>> collect(std::chrono::milliseconds patience);
-  /// What has a reply, or none for good. It is forgotten here: the same may be sent again.
+  /// Removes a request that has a reply or was given up, so that it can be sent again.
   Sent take(const search::Ask& ask);
-  /// What does not run yet comes back as a fault.
+  /// Requests that are not running yet return as faults.
   Result<void> cancel();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tpe, cma_es, gp: what a search elsewhere hears, and what is made of what it proposes.
+// tpe, cma_es, gp: what an external search is told, and how its proposals are used.
 #include <set>
 
 #include "search/program.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/fresh_look.hpp"
+#include "worker/fresh_check.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,20 +8,20 @@ namespace wb::worker {
 namespace {
 
 constexpr std::uint32_t k_one_in = 8;  ///< of the turns after the first passed one
-constexpr int k_least_tries = 6;       ///< before anyone is accused
+constexpr int k_least_tries = 6;       ///< before a subject is accused
 constexpr int k_most_tries = 200;
-constexpr auto k_budget = std::chrono::milliseconds(300);  ///< short calls are tried so long
+constexpr auto k_budget = std::chrono::milliseconds(300);  ///< how long short calls are repeated
 constexpr double k_fresh_factor = 1.5;
 constexpr double k_fresh_allowance_us = 200;
 constexpr double k_fresh_device_allowance_us = 5;
-/// Of a Python subject: the library that it calls, and its threads, are colder than the loop that
-/// calls it, and no empty call knows by how much. PyTorch's SDPA on two CPUs: the fastest of 25
-/// calls on new inputs took 400 to 850 us more than timed ones of 420 to 2000 us, whether an empty
-/// call had taken 71 or 193 us. So the larger of the two is allowed.
+/// For a Python subject: its library and threads are colder than the loop that calls it, by an
+/// amount that an empty call does not show. For PyTorch's SDPA on two CPUs, the fastest of 25 calls
+/// on new inputs took 400 to 850 us more than timed ones of 420 to 2000 us, whether an empty call
+/// took 71 or 193 us. So the larger of the two allowances counts.
 constexpr double k_python_lone_calls = 4.0;
 constexpr double k_python_library_us = 1500;
-/// A look without an answer warns the subject, who is honest for a while and passes the next looks:
-/// these must not outweigh it.
+/// An unanswered check warns the subject, which may then behave and pass the next checks; these
+/// must not outweigh it.
 constexpr int k_most_open = 3, k_open_one_in = 8;
 
 }  // namespace
@@ -29,7 +29,7 @@ constexpr int k_most_open = 3, k_open_one_in = 8;
 double lone_allowance_us(double lone_call_us, bool is_python, Clock clock) {
   if (!is_python) return lone_call_us;
   const double python_us = k_python_lone_calls * lone_call_us;
-  // On a GPU it starts no threads of its own for a call.
+  // On a GPU it starts no threads for a call.
   return clock == Clock::device ? python_us : std::max(python_us, k_python_library_us);
 }
 
@@ -46,10 +46,10 @@ bool is_within(const FreshTimes& times, const FreshTimes& limits) {
 }
 
 bool left_open_too_often(const FreshRecord& record) {
-  return record.open >= k_most_open && record.open * k_open_one_in >= record.looks;
+  return record.open >= k_most_open && record.open * k_open_one_in >= record.checks;
 }
 
-bool has_fresh_look(const FreshRecord& record, std::uint32_t drawn) {
+bool needs_fresh_check(const FreshRecord& record, std::uint32_t drawn) {
   return !record.passed || drawn % k_one_in == 0;
 }
 
@@ -69,10 +69,10 @@ Outcome<FreshTimes> fastest_call(const std::function<Outcome<FreshTimes>()>& tim
   return fastest;
 }
 
-FreshAnswer judge_fresh_look(const FreshTimes& fastest, const FreshTimes& limits,
-                             std::optional<double> foreign_cpus, bool has_others_on_device,
-                             FreshRecord& record) {
-  ++record.looks;
+FreshAnswer judge_fresh_check(const FreshTimes& fastest, const FreshTimes& limits,
+                              std::optional<double> foreign_cpus, bool has_others_on_device,
+                              FreshRecord& record) {
+  ++record.checks;
   record.passed = is_within(fastest, limits);
   if (record.passed) return FreshAnswer::passed;
   if (foreign_cpus && *foreign_cpus <= k_most_foreign_cpus && !has_others_on_device) {

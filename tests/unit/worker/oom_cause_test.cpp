@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A subject that the kernel ends because memory has run out: by planted /proc and control groups,
-// and really, in a group with a small limit, where one can be made.
-#include "worker/memory_end.hpp"
+// A subject that the kernel ends because memory is exhausted: with planted /proc and control
+// groups, and in a real group with a small limit if one can be made.
+#include "worker/oom_cause.hpp"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -114,14 +114,14 @@ pid_t start_neighbor(std::uint64_t bytes) {
   ::_exit(0);
 }
 
-SubjectProcess start(Family& family, std::vector<std::string> argv) {
+SubjectProcess start(ChildRegistry& registry, std::vector<std::string> argv) {
   ChildSpec spec;
   spec.argv = std::move(argv);
   spec.confinement.level = Isolation::rlimits;
   for (const int cpu : wb::device::allowed_cpus()) {
     CPU_SET(static_cast<std::size_t>(cpu), &spec.confinement.cpus);
   }
-  auto process = SubjectProcess::start(family, spec, SubjectKind::native);
+  auto process = SubjectProcess::start(registry, spec, SubjectKind::native);
   if (!process.ok()) FAIL(process.error().message());
   return *std::move(process);
 }
@@ -139,30 +139,30 @@ TEST_CASE("who held little when memory ran out is not to blame", "[worker][memor
   host.has(1'000, 3);
   CHECK(memory_kills(host.root) == 3);
   CHECK(memory_bound(host.root) == 1'000 * k_mib);
-  CHECK(memory_end(killed(40), 2, host.root) == MemoryEnd::of_others);
-  CHECK(memory_end(killed(499), 2, host.root) == MemoryEnd::of_others);
-  CHECK(memory_end(killed(501), 2, host.root) == MemoryEnd::own);
+  CHECK(oom_cause(killed(40), 2, host.root) == OomCause::of_others);
+  CHECK(oom_cause(killed(499), 2, host.root) == OomCause::of_others);
+  CHECK(oom_cause(killed(501), 2, host.root) == OomCause::own);
 }
 
 TEST_CASE("an end without a kill for memory is none of these", "[worker][memory]") {
   const Planted host;
   host.has(1'000, 3);
-  CHECK(memory_end(killed(40), 3, host.root) == MemoryEnd::none);
-  CHECK(memory_end(killed(900), 3, host.root) == MemoryEnd::none);
+  CHECK(oom_cause(killed(40), 3, host.root) == OomCause::none);
+  CHECK(oom_cause(killed(900), 3, host.root) == OomCause::none);
   ChildEnd end = killed(40);
   end.signal = SIGSEGV;
-  CHECK(memory_end(end, 2, host.root) == MemoryEnd::none);
+  CHECK(oom_cause(end, 2, host.root) == OomCause::none);
   end.signal.reset();
   end.exit_code = 1;
-  CHECK(memory_end(end, 2, host.root) == MemoryEnd::none);
-  CHECK(memory_end({}, 2, host.root) == MemoryEnd::none);
+  CHECK(oom_cause(end, 2, host.root) == OomCause::none);
+  CHECK(oom_cause({}, 2, host.root) == OomCause::none);
 }
 
 TEST_CASE("a kernel that counts no kills tells nothing", "[worker][memory]") {
   const Planted host;
   CHECK(memory_kills(host.root) == 0);
   CHECK(memory_bound(host.root) == 0);
-  CHECK(memory_end(killed(40), 0, host.root) == MemoryEnd::none);
+  CHECK(oom_cause(killed(40), 0, host.root) == OomCause::none);
   host.write("proc/vmstat", "oom_kill_other 9\n");
   CHECK(memory_kills(host.root) == 0);
   host.write("proc/vmstat", "oom_kill none\n");
@@ -178,8 +178,8 @@ TEST_CASE("a control group's limit is what can be had", "[worker][memory]") {
   CHECK(memory_bound(host.root) == 1'000 * k_mib);
   host.write("sys/fs/cgroup/a/memory.max", std::to_string(100 * k_mib) + "\n");
   CHECK(memory_bound(host.root) == 100 * k_mib);
-  CHECK(memory_end(killed(40), 2, host.root) == MemoryEnd::of_others);
-  CHECK(memory_end(killed(60), 2, host.root) == MemoryEnd::own);
+  CHECK(oom_cause(killed(40), 2, host.root) == OomCause::of_others);
+  CHECK(oom_cause(killed(60), 2, host.root) == OomCause::own);
 }
 
 TEST_CASE("a limit of version 1 is read where its controller is mounted", "[worker][memory]") {
@@ -199,8 +199,8 @@ TEST_CASE("a subject that the kernel ends for others' memory is no variant's fau
           "[worker][memory][killed]") {
   const auto group = SmallGroup::make(96 * k_mib);
   if (!group) return;
-  Family family;
-  SubjectProcess process = start(family, {"/bin/sleep", "600"});
+  ChildRegistry registry;
+  SubjectProcess process = start(registry, {"/bin/sleep", "600"});
   const pid_t pid = process.pid();
   // Too much together, and neither has as much as the kernel takes a subject's to be.
   const std::array<pid_t, 2> neighbors{start_neighbor(72 * k_mib), start_neighbor(72 * k_mib)};
@@ -218,9 +218,9 @@ TEST_CASE("a subject that the kernel ends for others' memory is no variant's fau
 TEST_CASE("a subject that takes all memory for itself is to blame", "[worker][memory][killed]") {
   const auto group = SmallGroup::make(96 * k_mib);
   if (!group) return;
-  Family family;
+  ChildRegistry registry;
   // One line without an end: all of it is kept.
-  SubjectProcess process = start(family, {"/usr/bin/tail", "/dev/zero"});
+  SubjectProcess process = start(registry, {"/usr/bin/tail", "/dev/zero"});
   const Failure failure = failure_of(process, "run");
   INFO(failure.message);
   CHECK(failure.invalidity == Invalidity::runtime);

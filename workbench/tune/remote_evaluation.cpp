@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Evaluations of a tune by the program's executor. They run in any order; their answers are told in
-// the order of the questions, so that a search asks the same whoever is quicker. Here alone is
-// decided what a reply is worth: its turns are scored anew, and what looks best in the end has its
-// verdict and its figure from this process's own device.
+// Evaluations of a tune by the program's executor. They run in any order, and their answers are
+// told in the order of the questions, so that the search does not depend on their speed. This file
+// decides what a reply is worth: its turns are scored again, and the most promising configuration
+// gets its verdict and figure from this process's own device.
 #include <algorithm>
 
 #include "engine/building.hpp"
@@ -10,25 +10,26 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "tune/code_hash.hpp"
-#include "tune/crew.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
+#include "tune/remote_evaluator.hpp"
 #include "tune/tune.hpp"
 
 namespace wb::tune {
 
 using engine::Lane;
-using engine::Proof;
 using engine::Subject;
+using engine::VerdictExtent;
 using search::Ask;
 
 namespace {
 
 constexpr auto k_reply_patience = std::chrono::milliseconds(100);
-/// Of what runs at a time, so that a slow first one does not keep the others idle.
+/// Evaluations sent ahead, as a multiple of those running, so that a slow first one does not leave
+/// the others idle.
 constexpr std::size_t k_ahead_of_the_slowest = 4;
 
-/// A race adds the turns of its stages up: they must be of one artifact.
+/// A race adds up the turns of its stages, which must be of one artifact.
 bool are_of_the_same(const PairLanes& known, const PairLanes& more) {
   for (std::size_t p = 0; p < known.size(); ++p) {
     for (std::size_t side = 0; side < 2; ++side) {
@@ -64,53 +65,53 @@ Result<EvaluationRequest> Tuner::request_for(const Ask& ask) const {
 
 Result<void> Tuner::send(const Ask& ask) {
   WB_TRY_ASSIGN(EvaluationRequest request, request_for(ask));
-  return m_crew->send(std::move(request));
+  return m_remote->send(std::move(request));
 }
 
 Result<void> Tuner::send_out(const Ask& first) {
   const auto at_a_time = static_cast<std::size_t>(m_plan.in_flight);
-  if (m_crew->away() >= at_a_time) return {};
-  if (!m_crew->knows(first)) WB_TRY(send(first));
-  // Until one is valid there is nothing to time the others beside.
+  if (m_remote->away() >= at_a_time) return {};
+  if (!m_remote->knows(first)) WB_TRY(send(first));
+  // Until one is valid, there is nothing to time the others beside.
   if (!m_strategy.best()) return {};
   const std::size_t most = left_to_tell(k_ahead_of_the_slowest * at_a_time);
   for (const Ask& ask : m_strategy.certain(most)) {
-    if (m_crew->away() >= at_a_time || m_crew->size() >= most) break;
-    if (!m_crew->knows(ask)) WB_TRY(send(ask));
+    if (m_remote->away() >= at_a_time || m_remote->size() >= most) break;
+    if (!m_remote->knows(ask)) WB_TRY(send(ask));
   }
   return {};
 }
 
-/// What was spent is debited when it is known, told or not.
+/// Costs are debited as soon as they are known, whether the answer is told or not.
 Result<void> Tuner::collect_replies() {
-  WB_TRY_ASSIGN(const auto came, m_crew->collect(k_reply_patience));
-  for (const Crew::Sent* sent : came) {
+  WB_TRY_ASSIGN(const auto came, m_remote->collect(k_reply_patience));
+  for (const RemoteEvaluator::Sent* sent : came) {
     if (!sent->reply) continue;
     const std::string what = m_plan.candidate(sent->request.ask.configuration).name;
     const EvaluationReply& reply = *sent->reply;
     WB_TRY(m_context.debit(session::CostItem::compile_cpu, reply.compile_cpu_s, what));
     WB_TRY(m_context.debit(session::CostItem::device, reply.device_s, what,
                            {{"elsewhere", reply.device_s}}));
-    m_totals.elsewhere_build_s += reply.build_s;
-    m_totals.elsewhere_device_s += reply.device_s;
+    m_totals.remote_build_s += reply.build_s;
+    m_totals.remote_device_s += reply.device_s;
   }
   return {};
 }
 
-/// Nothing runs elsewhere any more when the confirmation begins: it may be on the same machine.
-Result<void> Tuner::dismiss_crew() {
-  WB_TRY(m_crew->cancel());
-  while (m_crew->away() > 0) {
+/// No remote evaluation may run during the confirmation, since it may be on the same machine.
+Result<void> Tuner::dismiss_remote() {
+  WB_TRY(m_remote->cancel());
+  while (m_remote->away() > 0) {
     WB_TRY(m_context.check_stop());
     WB_TRY(collect_replies());
   }
   return {};
 }
 
-Result<std::optional<TuneAnswer>> Tuner::evaluate_elsewhere(const Ask& ask) {
+Result<std::optional<TuneAnswer>> Tuner::evaluate_remotely(const Ask& ask) {
   const auto begin = m_context.services.clock.steady_now();
   WB_TRY(send_out(ask));
-  while (!m_crew->has_reply(ask)) {
+  while (!m_remote->has_reply(ask)) {
     WB_TRY(m_context.check_stop());
     WB_TRY_ASSIGN(const auto stop, why_stop());
     if (stop) return std::optional<TuneAnswer>{};
@@ -122,11 +123,11 @@ Result<std::optional<TuneAnswer>> Tuner::evaluate_elsewhere(const Ask& ask) {
   answer.evaluation.configuration = ask.configuration;
   answer.stage = ask.stage;
   answer.against = ask.against;
-  WB_TRY(take_reply(ask, m_crew->take(ask), answer));
+  WB_TRY(take_reply(ask, m_remote->take(ask), answer));
   return std::optional(std::move(answer));
 }
 
-/// What an honest reply would have, or nothing.
+/// Why the reply is incomplete, or nothing.
 std::optional<std::string> Tuner::missing_of(const EvaluationRequest& request,
                                              const PairLanes& lanes) const {
   const auto subject_of = [](const Candidate& made) {
@@ -147,30 +148,31 @@ std::optional<std::string> Tuner::missing_of(const EvaluationRequest& request,
   return std::nullopt;
 }
 
-Result<void> Tuner::take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswer& answer) {
+Result<void> Tuner::take_reply(const Ask& ask, const RemoteEvaluator::Sent& sent,
+                               TuneAnswer& answer) {
   const auto is_lost = [&](std::string message) {
     fail(answer, {Invalidity::environment, std::move(message), ""});
     return Result<void>();
   };
   if (!sent.reply) return is_lost(sent.fault);
   const EvaluationReply& reply = *sent.reply;
-  ++m_totals.elsewhere;
+  ++m_totals.remote;
   answer.artifact_id = reply.artifact_id;
   answer.evaluation.artifact = reply.code_hash;
   answer.build_s = reply.build_s;
   if (reply.failure) {
     fail(answer, *reply.failure);
-    // By what it says of its code nobody else is condemned.
+    // Its claimed code hash must not condemn other configurations.
     answer.evaluation.artifact.clear();
     return {};
   }
   if (auto missing = missing_of(sent.request, reply.lanes)) {
     return is_lost("a reply was refused: " + *missing);
   }
-  if (take_from_twin(ask, answer)) return {};
+  if (take_duplicate_score(ask, answer)) return {};
   answer.proof = reply.proof;
   if (reply.is_stopped_early) ++m_totals.stopped_early;
-  if (answer.proof == Proof::screening) ++m_totals.screened;
+  if (answer.proof == VerdictExtent::screening) ++m_totals.screened;
   Ask measured = ask;
   measured.against = sent.request.ask.against;
   WB_TRY_ASSIGN(PairLanes* const known, lanes_of(measured));
@@ -190,8 +192,8 @@ Result<void> Tuner::take_reply(const Ask& ask, const Crew::Sent& sent, TuneAnswe
   if (score.invalidity) return {};
   *known = std::move(lanes);
   WB_TRY_ASSIGN(const std::string blob, m_context.session->put_blob(sent.text));
-  answer.elsewhere = MeasuredElsewhere{reply.device, blob, measured.against, score};
-  // Another was found faster since this was asked.
+  answer.remote = RemoteMeasurement{reply.device, blob, measured.against, score};
+  // Another configuration was found faster since this was asked.
   if (measured.against && measured.against != ask.against) {
     if (const auto other = m_strategy.duplicate_of(*measured.against)) {
       score = search::chained(score, *other);

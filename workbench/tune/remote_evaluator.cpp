@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tune/crew.hpp"
+#include "tune/remote_evaluator.hpp"
 
 #include <fmt/format.h>
 
@@ -12,12 +12,12 @@ namespace wb::tune {
 namespace {
 
 constexpr std::size_t k_fault_max = 2'000;
-/// Who does not answer so long, or ten times as long as the slowest so far, is lost.
+/// A request without an answer for this long, or for ten times the slowest so far, is given up.
 constexpr double k_patience_s = 900, k_patience_times = 10;
 
 }  // namespace
 
-Result<std::int64_t> crew_size(const search::AskProgram& ask) {
+Result<std::int64_t> remote_capacity(const search::AskProgram& ask) {
   if (!ask) return std::int64_t{0};
   WB_TRY_ASSIGN(const Json answer, ask({{"ask", "crew_size"}}));
   ObjectReader reader(answer, "the program's answer");
@@ -26,19 +26,19 @@ Result<std::int64_t> crew_size(const search::AskProgram& ask) {
   return in_flight;
 }
 
-bool Crew::has_reply(const search::Ask& ask) const {
+bool RemoteEvaluator::has_reply(const search::Ask& ask) const {
   const auto found = m_numbers.find(key(ask));
   return found != m_numbers.end() && m_sent.at(found->second).is_back;
 }
 
-std::size_t Crew::away() const {
+std::size_t RemoteEvaluator::away() const {
   return static_cast<std::size_t>(std::count_if(
       m_sent.begin(), m_sent.end(), [](const auto& sent) { return !sent.second.is_back; }));
 }
 
-Result<void> Crew::send(EvaluationRequest request) {
+Result<void> RemoteEvaluator::send(EvaluationRequest request) {
   const std::int64_t number = m_next++;
-  // Nobody else has this one: it says what is asked, and the how-manieth time.
+  // Unique: it covers the request and its number.
   request.id = sha256_hex(Json{{"number", number}, {"request", to_json(request)}}.dump());
   WB_TRY(m_ask({{"ask", "evaluate"}, {"number", number}, {"request", to_json(request)}}));
   m_numbers[key(request.ask)] = number;
@@ -47,7 +47,8 @@ Result<void> Crew::send(EvaluationRequest request) {
   return {};
 }
 
-Result<std::vector<const Crew::Sent*>> Crew::collect(std::chrono::milliseconds patience) {
+Result<std::vector<const RemoteEvaluator::Sent*>> RemoteEvaluator::collect(
+    std::chrono::milliseconds patience) {
   const double patience_s = std::chrono::duration<double>(patience).count();
   WB_TRY_ASSIGN(const Json answer, m_ask({{"ask", "replies"}, {"patience_s", patience_s}}));
   const auto now = m_clock.steady_now();
@@ -91,7 +92,7 @@ Result<std::vector<const Crew::Sent*>> Crew::collect(std::chrono::milliseconds p
   return came;
 }
 
-Crew::Sent Crew::take(const search::Ask& ask) {
+RemoteEvaluator::Sent RemoteEvaluator::take(const search::Ask& ask) {
   const auto number = m_numbers.find(key(ask));
   Sent sent = std::move(m_sent.at(number->second));
   m_sent.erase(number->second);
@@ -99,7 +100,7 @@ Crew::Sent Crew::take(const search::Ask& ask) {
   return sent;
 }
 
-Result<void> Crew::cancel() {
+Result<void> RemoteEvaluator::cancel() {
   WB_TRY(m_ask({{"ask", "cancel"}}));
   return {};
 }

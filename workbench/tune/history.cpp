@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Answers of a search in the log, and what an interrupted run already knows from them.
+// A search's answers in the log, and what an interrupted run knows from them.
 #include <fmt/format.h>
 
 #include "engine/subject.hpp"
@@ -9,7 +9,7 @@
 
 namespace wb::tune {
 
-using engine::parse_proof;
+using engine::parse_verdict_extent;
 using variant::Configuration;
 
 namespace {
@@ -55,7 +55,7 @@ Json to_json(const TuneAnswer& answer) {
   json["message"] = answer.message;
   json["events"] =
       answer.turns.first > 0 ? Json{answer.turns.first, answer.turns.second} : Json(nullptr);
-  if (const auto& there = answer.elsewhere) {
+  if (const auto& there = answer.remote) {
     const Json score = to_json(there->score);
     json["elsewhere"] = {{"device", there->device},
                          {"reply_blob", there->reply},
@@ -73,7 +73,7 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   answer.artifact_id = reader.string_or("artifact_id", "");
   answer.evaluation.artifact = reader.string_or("code_hash", "");
   answer.message = reader.string_or("message", "");
-  answer.proof = parse_proof(reader.string_or("proof", ""));
+  answer.proof = parse_verdict_extent(reader.string_or("proof", ""));
   answer.stage = reader.integer_or("stage", 0, 0, 1'000'000);
   answer.build_s = reader.real_or("build_s", 0);
   const Json* configuration = reader.member("configuration");
@@ -87,12 +87,12 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   WB_TRY_ASSIGN(answer.evaluation.score, search::score_from_json(payload));
   if (const Json there = payload.value("elsewhere", Json()); there.is_object()) {
     ObjectReader kept(there, "what was measured elsewhere");
-    answer.elsewhere.emplace();
-    answer.elsewhere->device = kept.string("device");
-    answer.elsewhere->reply = kept.string("reply_blob");
+    answer.remote.emplace();
+    answer.remote->device = kept.string("device");
+    answer.remote->reply = kept.string("reply_blob");
     WB_TRY(kept.finish(true));
-    answer.elsewhere->against = configuration_or_nothing(there.value("against", Json()));
-    WB_TRY_ASSIGN(answer.elsewhere->score, search::score_from_json(there));
+    answer.remote->against = configuration_or_nothing(there.value("against", Json()));
+    WB_TRY_ASSIGN(answer.remote->score, search::score_from_json(there));
   }
   const Json events = payload.value("events", Json());
   if (events.is_array() && events.size() == 2 && events[0].is_number_integer() &&
@@ -102,13 +102,13 @@ Result<TuneAnswer> answer_from_json(const Json& payload) {
   return answer;
 }
 
-Result<TunePast> past_of_tune(const session::SessionView& view, std::string_view tune_id) {
-  TunePast past;
+Result<TuneHistory> tune_history(const session::SessionView& view, std::string_view tune_id) {
+  TuneHistory past;
   for (const session::IterationView& iteration : view.iterations) {
     const Json tune = iteration.opened.payload.value("tune", Json::object());
     if (!tune.is_object() || tune.value("tune_id", "") != tune_id || !iteration.closed) continue;
     if (iteration.closed->payload.value("outcome", "") != "abandoned") {
-      past = {};  // that one came to its end: the same again is a new tune
+      past = {};  // that tune finished: the same again is a new tune
       continue;
     }
     past.usd += iteration.ledger.total().usd;
@@ -124,7 +124,7 @@ Result<TunePast> past_of_tune(const session::SessionView& view, std::string_view
   return past;
 }
 
-Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TunePast& past) {
+Result<std::vector<TuneAnswer>> replayable(const TunePlan& plan, const TuneHistory& past) {
   std::vector<TuneAnswer> answers;
   std::set<std::string> answered;
   for (const TuneAnswer& answer : past.answers) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tunes whose evaluations run elsewhere: the same search whoever is quicker, nothing believed that
-// a reply says of itself, and the log as before. "Elsewhere" is a second engine beside the same
-// fake worker.
+// Tunes with a remote evaluator: the same search in any order of replies, no trust in a reply's own
+// claims, and the same log. The remote side is a second engine beside the same fake worker.
 #include <algorithm>
 #include <deque>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/standalone.hpp"
+#include "verbs/single_stages.hpp"
 
 #include <fmt/format.h>
 
@@ -15,19 +15,19 @@ namespace wb::verbs {
 using engine::Context;
 using engine::effort_plan;
 using engine::EffortPlan;
-using engine::how_to_time;
 using engine::Judgement;
-using engine::Proof;
+using engine::plan_and_regime;
 using engine::Refusal;
 using engine::Subject;
 using engine::TimingRequest;
+using engine::VerdictExtent;
 using problem::Problem;
 
 Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& subject,
                                              const std::vector<Problem>& problems,
                                              Refusal refusal) {
   WB_TRY_ASSIGN(auto judgements,
-                judge_subject(context, subject, problems, Proof::whole, nullptr, refusal));
+                judge_subject(context, subject, problems, VerdictExtent::whole, nullptr, refusal));
   if (auto failure = first_failure(judgements)) {
     const ErrorCode code = *failure->invalidity == Invalidity::environment
                                ? ErrorCode::environment
@@ -53,7 +53,7 @@ Json notes_on_machine(const Context& context) {
 
 Result<TimingRequest> request_for(const Json& args, std::vector<Problem> problems) {
   TimingRequest request;
-  WB_TRY_ASSIGN(const auto how, how_to_time(args));
+  WB_TRY_ASSIGN(const auto how, plan_and_regime(args));
   const EffortPlan effort = effort_plan(args.value("effort", "standard"));
   request.effort = effort.confirmation;
   request.plan = effort.plan;
