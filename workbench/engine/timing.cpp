@@ -114,6 +114,8 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
     fail_all(result, slot.subject, answer.error());
     return std::optional<Turn>{};
   }
+  // Its peaks were calibrated in a disturbed moment, and nobody is refused by them.
+  if (answer->device && context.hello) context.hello->device = *answer->device;
   context.last_sustained.reset();
   if (args.plan.kind == PlanKind::hot && request.regime == measure::Regime::sustained) {
     context.last_sustained = context.services.clock.steady_now();

@@ -212,6 +212,8 @@ struct TurnResult {
   std::vector<std::string> flags;
   std::optional<problem::OutputVerdict> spot;
   std::optional<measure::GpuConditions> conditions = {};  ///< on a GPU, read by the supervisor
+  /// Where the peaks of hello would refuse this time: found higher by calibrating again.
+  std::optional<device::Device> device = {};
 };
 
 /// Single calls of loaded subjects, in turns: each on unseen inputs, then once more on the same

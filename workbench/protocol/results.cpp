@@ -211,6 +211,7 @@ Json to_json(const TurnResult& message) {
                {"flags", message.flags}};
   if (message.conditions) json["conditions"] = to_json(*message.conditions);
   if (message.spot) json["spot"] = to_json(*message.spot);
+  if (message.device) json["device"] = to_json(*message.device);
   return json;
 }
 
@@ -228,6 +229,10 @@ Result<void> from_json(const Json& json, TurnResult& message) {
   message.spot.reset();
   if (const Json* spot = reader.member("spot"); spot != nullptr) {
     message.spot = read_verdict(reader, "spot", *spot);
+  }
+  message.device.reset();
+  if (const Json* device = reader.member("device")) {
+    WB_TRY_ASSIGN(message.device, device::device_from_json(*device));
   }
   return reader.finish();
 }

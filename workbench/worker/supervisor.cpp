@@ -241,9 +241,11 @@ Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
   m_greeted->factory.let_python_sleep(loaded_python());
   const auto held = take_device_alone(args.deadline_ms);
   if (!held.ok()) return held.error();
-  return as_json(judged(args.handle, args.problem,
-                        conduct_turn((*subject)->process, args, context((*subject)->label),
-                                     wait_for(args.deadline_ms))));
+  auto turn = judged(args.handle, args.problem,
+                     conduct_turn((*subject)->process, args, context((*subject)->label),
+                                  wait_for(args.deadline_ms)));
+  if (turn.ok()) turn->device = higher_peaks(args, *turn);
+  return as_json(turn);
 }
 
 Outcome<Json> Supervisor::first_calls(const protocol::FirstCallsArgs& args) {

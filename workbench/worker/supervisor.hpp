@@ -12,6 +12,7 @@
 #include "protocol/protocol.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/lock.hpp"
+#include "worker/peaks.hpp"
 #include "worker/store.hpp"
 #include "worker/subject_factory.hpp"
 #include "worker/turn.hpp"
@@ -40,6 +41,9 @@ class Supervisor {
     std::optional<cuda::GpuMonitor> gpu = {};  ///< for the measured GPU
     device::CpuLimits limits = {};
     std::int64_t cores = 0;  ///< of its CPUs
+    std::vector<int> cpus = {};
+    device::Device device = {};  ///< as hello told it, and with peaks that were found higher since
+    int looks_at_peaks = k_most_looks_at_peaks;  ///< left
   };
   Supervisor(std::string own_program, CancelSource cancel, Store store)
       : m_own_program(std::move(own_program)), m_cancel(cancel), m_store(std::move(store)) {}
@@ -60,6 +64,10 @@ class Supervisor {
   Outcome<Json> verdict(const protocol::VerdictArgs& args);
   protocol::VerdictResult drawn_runs(const protocol::VerdictArgs& args);
   Outcome<Json> turn(const protocol::TurnArgs& args);
+  /// Of a time that the peaks of a CPU refuse; nothing where no higher one is found. The caller
+  /// holds the device lock.
+  std::optional<device::Device> higher_peaks(const protocol::TurnArgs& args,
+                                             const protocol::TurnResult& turn);
   Outcome<Json> first_calls(const protocol::FirstCallsArgs& args);
   Outcome<Json> profile(const protocol::ProfileArgs& args);
   /// `profile` of a Python subject by torch.profiler, inside its process.

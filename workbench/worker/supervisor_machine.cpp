@@ -168,7 +168,11 @@ Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
   result.device = std::move(device);
   if (m_greeted->gpu) result.gpu = m_greeted->gpu->settings();
   result.cpu_limits = m_greeted->limits;
-  if (!on_gpu()) calibrate(result.device, cpus);
+  if (!on_gpu()) {
+    calibrate(result.device, cpus);
+    m_greeted->cpus = cpus;
+    m_greeted->device = result.device;
+  }
   const auto empty = measure_empty_call(SubjectKind::native);
   if (!empty.ok()) {
     return environment(
@@ -218,6 +222,20 @@ Outcome<void> Supervisor::need_empty_python() {
                              .lone_us = empty->lone_us,
                              .ping_us = empty->ping_us};
   return {};
+}
+
+std::optional<Device> Supervisor::higher_peaks(const protocol::TurnArgs& args,
+                                               const protocol::TurnResult& turn) {
+  if (on_gpu() || turn.samples_us.empty()) return std::nullopt;
+  const auto look = [this] {
+    Device again = m_greeted->device;
+    calibrate(again, m_greeted->cpus);
+    return again;
+  };
+  const bool rose =
+      look_again_at_peaks(m_greeted->device, args.problem, args.plan.kind,
+                          measure::median(turn.samples_us), m_greeted->looks_at_peaks, look);
+  return rose ? std::optional(m_greeted->device) : std::nullopt;
 }
 
 protocol::CanaryResult Supervisor::run_canary() {

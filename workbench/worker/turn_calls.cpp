@@ -58,7 +58,8 @@ Outcome<void> TurnConductor::set_stage() {
   // On a GPU the call before the first block is also that of its whole graph.
   m_is_settled_on_inputs = m_context.clock == Clock::host;
   m_call_us = call_us;
-  m_blocks = plan_blocks(m_args.plan, call_us, refill_us, m_context.clock);
+  m_blocks = plan_blocks(m_args.plan, call_us, refill_us, m_context.clock,
+                         m_subject.kind() == SubjectKind::python);
   return {};
 }
 

@@ -76,6 +76,7 @@ class TurnConductor {
   Outcome<void> take_all_blocks();
   /// Has the output that was read last judged on a few row blocks. `what` it followed is for words.
   Outcome<bool> spot_fails(const std::string& what);
+  [[nodiscard]] bool is_wrong() const { return m_spot && !m_spot->pass; }
   Outcome<void> try_large_calls();
   [[nodiscard]] const EmptyCall& empty_call() const;
   [[nodiscard]] bool was_at_work() const;

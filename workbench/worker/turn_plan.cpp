@@ -45,7 +45,8 @@ std::int64_t chained_calls(const measure::Plan& plan, double call_us, double inp
       most, 1, ratio_up(k_chain_us, at_least(call_us, k_tiny_us), 1, k_most_chained_calls));
 }
 
-BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_us, Clock clock) {
+BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_us, Clock clock,
+                      bool is_python) {
   BlockPlan blocks;
   const double call = at_least(call_us, k_tiny_us);
   const bool on_gpu = clock == Clock::device;
@@ -64,9 +65,14 @@ BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_u
   } else {
     // A block must be long enough for the second witness even where max_samples would end it
     // earlier; the samples are thinned afterwards. Calls longer than a block share one block.
-    const std::int64_t for_witness = ratio_up(on_gpu ? k_gpu_block_us : k_witness_block_us,
-                                              sample_us, 1, k_max_samples_per_block);
+    const auto that_last = [sample_us](double block_us) {
+      return ratio_up(block_us, sample_us, 1, k_max_samples_per_block);
+    };
+    const std::int64_t for_witness = that_last(on_gpu ? k_gpu_block_us : k_witness_block_us);
     blocks.samples_per_block = for_witness == 1 ? wanted : for_witness;
+    if (is_python && !on_gpu) {
+      blocks.samples_per_block = std::max(blocks.samples_per_block, that_last(k_python_block_us));
+    }
     blocks.blocks = (wanted + blocks.samples_per_block - 1) / blocks.samples_per_block;
   }
   const double refills =

@@ -29,6 +29,10 @@ inline constexpr double k_gpu_sample_us = 1'000;
 inline constexpr std::int64_t k_most_graph_calls = 1'000;
 /// A block is planned to last this long; blocks that turn out shorter on average are not witnessed.
 inline constexpr double k_witness_block_us = 2'000;
+/// The same of a Python subject on a CPU. Behind calls that filled the caches its answer takes 30
+/// to 70 us (8 behind a ping), its supervisor's CPU as long to wake up, and the first call of a
+/// block a fifth more, as the library's threads sleep: a tenth of 2 ms, a hundredth of this.
+inline constexpr double k_python_block_us = 20'000;
 /// The same on a GPU, where a block's start and end cost up to 0.2 ms of waiting and messages.
 inline constexpr double k_gpu_block_us = 5'000;
 /// A subject's reported time must be at least this share of the supervisor's.
@@ -62,8 +66,9 @@ struct BlockPlan {
 /// call_us and refill_us are what settling reported; non-positive or NaN values count as tiny.
 /// Inputs are made anew before every block when that costs no more than the timed part itself, else
 /// before the first only. Cold: one call per block; fresh inputs at every tenth; on a GPU, where a
-/// block costs many times its one call, 64 blocks at most.
-BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_us, Clock clock);
+/// block costs many times its one call, 64 blocks at most. is_python: of a CPU's subjects.
+BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_us, Clock clock,
+                      bool is_python = false);
 
 struct BlockTime {
   double samples_us = 0;  ///< sum of the samples

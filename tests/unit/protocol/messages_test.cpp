@@ -171,6 +171,12 @@ TEST_CASE("run, verdict and turn go both ways", "[protocol][messages]") {
   CHECK_FALSE(round_trip(turn_result).spot.has_value());
   turn_result.spot = some_verdict();
   CHECK(round_trip(turn_result).spot->blocks_total == 9);
+  CHECK_FALSE(round_trip(turn_result).device.has_value());
+  turn_result.device.emplace().backend = "cpu";
+  turn_result.device->id = turn_result.device->name = "cpu:x:0-1";
+  turn_result.device->units = 2;
+  turn_result.device->f32_flops_per_s = DeviceFact{2e11, "calibrated at open"};
+  CHECK(round_trip(turn_result).device->f32_flops_per_s->value == 2e11);
 }
 
 TEST_CASE("first calls go both ways", "[protocol][messages]") {

@@ -43,6 +43,32 @@ TEST_CASE("long calls share one block", "[worker][turn]") {
   CHECK(blocks.blocks == 1);
 }
 
+TEST_CASE("a block of a Python subject on a CPU lasts 20 ms", "[worker][turn]") {
+  const auto blocks_of_python = [](PlanKind kind, double call_us, double timed_us,
+                                   Clock clock = Clock::host) {
+    Plan plan = plan_of(kind);
+    plan.timed_us = timed_us;
+    return plan_blocks(plan, call_us, 50, clock, true);
+  };
+  const BlockPlan shorter = blocks_of_python(PlanKind::hot, 400, 10'000);
+  CHECK(shorter.samples_per_block == 50);  // also where that is more than what was to be timed
+  CHECK(shorter.blocks == 1);
+  const BlockPlan longer = blocks_of_python(PlanKind::eager, 400, 50'000);
+  CHECK(longer.samples_per_block == 50);
+  CHECK(longer.blocks == 3);
+  // Calls that fill a usual block share one, as before, of all that is to be timed.
+  CHECK(blocks_of_python(PlanKind::hot, 2'500, 10'000).samples_per_block == 8);
+  const BlockPlan shared = blocks_of_python(PlanKind::hot, 2'500, 50'000);
+  CHECK(shared.samples_per_block == 20);
+  CHECK(shared.blocks == 1);
+  // One message carries the samples of a block.
+  CHECK(blocks_of_python(PlanKind::eager, 1, 50'000).samples_per_block == k_max_samples_per_block);
+  CHECK(blocks_of_python(PlanKind::cold, 400, 10'000).samples_per_block == 1);
+  const BlockPlan on_gpu = blocks_of_python(PlanKind::hot, 400, 10'000, Clock::device);
+  CHECK(on_gpu.samples_per_block ==
+        plan_blocks(plan_of(PlanKind::hot), 400, 50, Clock::device).samples_per_block);
+}
+
 TEST_CASE("an eager sample is one call, and a block still 2 ms", "[worker][turn]") {
   const BlockPlan blocks = plan_blocks(plan_of(PlanKind::eager), 1, 1, Clock::host);
   CHECK(blocks.calls_per_sample == 1);
