@@ -56,7 +56,8 @@ bench: deps-test
 	@bash tests/bench/run.sh $(BUILD) "$(VENV)"
 
 # The whole fault plan (docs/results/reliability.md), under an hour on 2 cores. Its record becomes
-# the page's table when it is put into tests/data/ and tests/torture/torture_page.py is run.
+# the page's table when it is appended to tests/data/torture.jsonl (a soak's to soak.jsonl) and
+# tests/torture/torture_page.py is run.
 torture: venv
 	@cmake --preset release -DWB_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS)

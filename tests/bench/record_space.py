@@ -160,17 +160,10 @@ def measure(worker, records, args, plan):
 
 
 def write(path, head, records):
-    """One line a turn: a recording is read by people too."""
+    """One line a point."""
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
-    points = []
-    for record in records:
-        fields = {key: value for key, value in record.items() if key != "turns"}
-        text = json.dumps(fields)
-        if "turns" in record:
-            turns = ",\n    ".join(json.dumps(turn) for turn in record["turns"])
-            text = f'{text[:-1]}, "turns": [\n    {turns}]}}'
-        points.append("  " + text)
-    lines.append(' "points": [\n' + ",\n".join(points) + "]")
+    points = ",\n".join(f"  {json.dumps(record)}" for record in records)
+    lines.append(f' "points": [\n{points}\n ]')
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 

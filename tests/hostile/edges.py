@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The wrong kernels of edges/, each right on ordinary shapes and wrong in something that its
-manifest claims: laid out as variants beside a built sdpa-wb, and checked. As a program it measures
-how often `check` finds each of them, or (--honest) accuses a kernel of this repository on the CPU:
+"""The wrong kernels of table.json's edge_cases, each right on ordinary shapes and wrong in
+something that its manifest claims: laid out as variants beside a built sdpa-wb, and checked. As a
+program it measures how often `check` finds each of them, or (--honest) accuses a kernel of this
+repository on the CPU; --print shows the source that a row stands for:
 
     python3 tests/hostile/edges.py --build build/release --runs 10 [NAME ...]
     python3 tests/hostile/edges.py --build build/release --honest 500 [NAME ...]
+    python3 tests/hostile/edges.py --print NAME ...
 """
 
 import argparse
@@ -45,6 +47,16 @@ MANIFEST = {
 }
 
 
+def source_of(name):
+    """The kernel of one row: its fault, around the right attention of wrong.hpp."""
+    case = CASES[name]
+    macro = "SPOIL" if "spoil" in case else "WRONG"
+    return (
+        f"// SPDX-License-Identifier: MIT\n// Wrong in: {case['fault']}.\n"
+        f'#define {macro} {case[macro.lower()]}\n#include "wrong.hpp"\n'
+    )
+
+
 def lay_out(folder, names):
     """kernels/NAME below the folder for each of them."""
     inner = (ROOT / "kernels" / "cpu_online" / "kernel.cpp").read_text()
@@ -53,8 +65,8 @@ def lay_out(folder, names):
         kernel = folder / "kernels" / name
         kernel.mkdir(parents=True)
         (kernel / "inner.hpp").write_text("#pragma once\n" + inner)
-        (kernel / "wrong.hpp").write_text((HERE / "edges" / "wrong.hpp").read_text())
-        (kernel / "kernel.cpp").write_text((HERE / "edges" / f"{name}.cpp").read_text())
+        (kernel / "wrong.hpp").write_text((HERE / "wrong.hpp").read_text())
+        (kernel / "kernel.cpp").write_text(source_of(name))
         (kernel / "kernel.json").write_text(json.dumps({"name": name, **MANIFEST}))
 
 
@@ -111,8 +123,12 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--draws", type=int)
     parser.add_argument("--honest", type=int, metavar="N", help="verdicts of honest kernels")
+    parser.add_argument("--print", action="store_true", help="the sources, and nothing else")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if options.print:
+        print("\n".join(source_of(name) for name in options.names or CASES), end="")
+        return
     if options.honest:
         build = options.build.resolve()
         sys.exit(count_accusations(build, options.names, options.honest, options.threads) > 0)

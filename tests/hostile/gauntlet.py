@@ -25,6 +25,16 @@ WORD_OF_CODE = {"invalid": "constraints", "compile": "compile", "limit": "timeou
                 "environment": "environment", "not_found": "constraints"}  # fmt: skip
 
 
+def parts_of(path: Path):
+    """The small sources that one file holds, by the names in the marks before them."""
+    _opening, *parts = path.read_text().split("\n// ==== ")
+    named = (part.partition("\n") for part in parts)
+    return {name: f"// SPDX-License-Identifier: MIT\n{text}" for name, _, text in named}
+
+
+COMPILER_ATTACKS = parts_of(HERE / "compiler.cpp")
+
+
 class Arena:
     """A folder with the kernels, a cache, and a TMPDIR that must be empty at the end."""
 
@@ -72,9 +82,8 @@ class Arena:
             if case.get("flagged") == "torch":
                 manifest["supports"]["causal"] = ["none", "top_left"]
         else:
-            where = HERE / ("compile" if case["stage"] == "build" and "flags" not in case
-                            else case.get("folder", "."))  # fmt: skip
-            text = (where / f"{case.get('file', case['name'])}.cpp").read_text()
+            file = case.get("file", case["name"])
+            text = COMPILER_ATTACKS.get(file) or (HERE / f"{file}.cpp").read_text()
             text = text.replace("SECRET_FILE", str(self.secret))
             if case["name"] == "line_directives":
                 text += "#line 1\n" * 100_000

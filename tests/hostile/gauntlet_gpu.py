@@ -9,9 +9,13 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gauntlet import HERE, TABLE, Arena
+from gauntlet import HERE, TABLE, Arena, parts_of
 
 SOURCES = HERE / "gpu"
+SHORT = SOURCES / "short.cu"
+KERNELS = parts_of(SHORT) | {
+    path.stem: path.read_text() for path in SOURCES.glob("*.cu") if path != SHORT
+}
 GPU_CASES = {case["name"]: case for case in TABLE["gpu_cases"]}
 # As a subject that starts a GPU's context first needs it.
 HANG_DEADLINE_MS = 10_000
@@ -51,7 +55,7 @@ class GpuArena(Arena):
                 "sources": list(dict.fromkeys(sources)),
             }
         else:
-            shutil.copy(SOURCES / f"{case.get('file', case['name'])}.cu", folder / "kernel.cu")
+            (folder / "kernel.cu").write_text(KERNELS[case.get("file", case["name"])])
             shutil.copy(SOURCES / "hostile.cuh", folder)
             manifest["sources"] = ["kernel.cu"]
         (folder / "kernel.json").write_text(json.dumps(manifest))
@@ -113,6 +117,8 @@ def compile_together(names, folder: Path, architecture="sm_90"):
     """All sources at once to PTX, each in a namespace of its own: (status, words)."""
     lines = ["#define HOSTILE_TOGETHER", '#include "hostile.cuh"']
     for name in names:
+        if name in KERNELS:
+            (folder / f"{name}.cu").write_text(KERNELS[name])
         lines += [f"namespace case_{name} {{", f'#include "{name}.cu"', "}"]
     together = folder / "together.cu"
     together.write_text("\n".join(lines) + "\n")

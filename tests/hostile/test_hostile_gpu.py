@@ -19,6 +19,7 @@ from gauntlet import HERE, ROOT, wait_for_no_leftovers, word_of
 from gauntlet_gpu import (
     GPU_CASES,
     HANG_DEADLINE_MS,
+    KERNELS,
     SOURCES,
     TURN_PROBLEM,
     GpuArena,
@@ -194,12 +195,12 @@ def test_every_source_compiles(tmp_path):
         py_compile.compile(str(source), cfile=str(tmp_path / "compiled.pyc"), doraise=True)
     if not find_nvcc():
         pytest.skip("no nvcc to compile with")
-    names = sorted(source.stem for source in SOURCES.glob("*.cu"))
+    names = sorted(KERNELS)
     status, words = compile_together(names, tmp_path)
     assert status == 0, words
     # A kernel that its file does not launch would be no fault at all.
     ptx = (tmp_path / "together.ptx").read_text()
-    launching = [name for name in names if "__global__" in (SOURCES / f"{name}.cu").read_text()]
+    launching = [name for name in names if "__global__" in KERNELS[name]]
     assert [name for name in launching if f"case_{name}" not in ptx] == []
 
 
@@ -213,7 +214,7 @@ def test_a_broken_source_is_seen(tmp_path):
 
 def test_every_source_has_its_row():
     named = {case.get("file", case["name"]) for case in GPU_CASES.values()}
-    sources = {path.stem for path in SOURCES.iterdir() if path.suffix in (".cu", ".py")}
+    sources = {*KERNELS, *(path.stem for path in SOURCES.glob("*.py"))}
     assert sources <= named
     assert named - sources == {"py_library"}  # which lies beside the candidates of the CPU
     assert (HERE / "py_library.py").exists()

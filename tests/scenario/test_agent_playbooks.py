@@ -15,7 +15,7 @@ ANALYZER = ROOT / "playbooks" / "agents" / "sdpa-analyzer.md"
 def test_playbooks_of_lua_and_of_agents_are_listed(wb):
     listed = {one["name"]: one for one in wb.json("playbooks")["playbooks"]}
     lua = {file.stem for file in (ROOT / "playbooks").glob("*.lua")}
-    assert lua | {"documents/n6_baseline", "agents/sdpa-analyzer"} <= set(listed)
+    assert lua | {"documents/n6_baseline", "h200/h200_part1", "agents/sdpa-analyzer"} <= set(listed)
     assert all(one["problem"] is None and one["about"] for one in listed.values())
     assert listed["tune"]["kind"] == "lua"
     assert "variant" in listed["tune"]["arguments"]
@@ -23,6 +23,9 @@ def test_playbooks_of_lua_and_of_agents_are_listed(wb):
     assert (analyzer["kind"], analyzer["model"]) == ("agent", "inherit")
     assert analyzer["tools"] == ["Bash", "Read"]
     assert "instructions" not in analyzer
+    # A name alone serves where nothing outside of a folder has it.
+    assert wb.json("playbooks", "h200_part1")["playbooks"] == [listed["h200/h200_part1"]]
+    assert wb.json("playbooks", "ladder")["playbooks"] == [listed["ladder"]]
     (one,) = wb.json("playbooks", "sdpa-analyzer")["playbooks"]
     assert ANALYZER.read_text().endswith(one["instructions"])
     assert "did you mean agents/sdpa-analyzer" in wb.run("playbooks", "agents/sdpa-analyser").stderr

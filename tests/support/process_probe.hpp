@@ -5,12 +5,11 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <fstream>
 #include <string>
-#include <thread>
 
 #include "core/process.hpp"
+#include "support/until.hpp"
 
 namespace wb::testing {
 
@@ -30,11 +29,7 @@ inline bool is_alive(pid_t pid) {
 }
 
 inline bool ends_soon(pid_t pid) {
-  for (int i = 0; i < 6'000; ++i) {  // a minute, against those that never end
-    if (!is_alive(pid)) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
+  return until([pid] { return !is_alive(pid); });
 }
 
 }  // namespace wb::testing

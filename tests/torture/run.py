@@ -89,7 +89,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     asked = parser.parse_args()
     record = run_all(asked.build.resolve(), not asked.quick)
-    asked.out.write_text(json.dumps(record, indent=1) + "\n")
+    asked.out.write_text(json.dumps(record) + "\n")
     for row in record["rows"]:
         skipped = "; skipped: " + ", ".join(row["skipped"]) if row["skipped"] else ""
         print(f"{row['row']:<12} {row['passed']}/{row['tried']} in {row['seconds']} s{skipped}")

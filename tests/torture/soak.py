@@ -4,6 +4,7 @@ and a resume after each. At the end nothing is lost, nothing is left, and nothin
 
 Usage: soak.py BUILD_DIR [OUT.json]; WB_SOAK_SECONDS says how long (default 1200)."""
 
+import datetime
 import json
 import os
 import platform
@@ -290,12 +291,13 @@ def main():
     build = (ROOT / sys.argv[1]).resolve()
     seconds = float(os.environ.get("WB_SOAK_SECONDS", "1200"))
     with tempfile.TemporaryDirectory(prefix="wb-soak-") as folder:
-        facts = Soak(build, Path(folder) / "arena", seconds).run()
+        facts = {"date": datetime.date.today().isoformat()}
+        facts |= Soak(build, Path(folder) / "arena", seconds).run()
         assert not leftovers(Path(folder)), "a process is left"
     facts["faults"] = faults_in(facts)
     print(json.dumps(facts, indent=1))
     if len(sys.argv) > 2:
-        Path(sys.argv[2]).write_text(json.dumps(facts, indent=1) + "\n")
+        Path(sys.argv[2]).write_text(json.dumps(facts) + "\n")
     return 1 if facts["faults"] else 0
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Prints the latest recorded run of the fault plan into docs/results/reliability.md, between its
-two markers; run it after a new record. A test compares the two."""
+two markers; run it after a new record was appended to tests/data/torture.jsonl or soak.jsonl. A
+test compares the two."""
 
 import json
 from pathlib import Path
@@ -41,14 +42,14 @@ PLAN = {
 }  # fmt: skip
 
 
-def latest():
-    records = sorted(DATA.glob("torture_*.json"))
-    return json.loads(records[-1].read_text()) if records else None
+def latest(kind="torture"):
+    """The last line of its records: those of whole runs, oldest first."""
+    records = DATA / f"{kind}.jsonl"
+    return json.loads(records.read_text().splitlines()[-1]) if records.exists() else None
 
 
 def latest_soak():
-    records = sorted(DATA.glob("soak_*.json"))
-    return json.loads(records[-1].read_text()) if records else None
+    return latest("soak")
 
 
 def row_line(row):

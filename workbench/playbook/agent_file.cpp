@@ -99,7 +99,9 @@ class Lister {
   Json all() {
     for (const fs::path& root : m_services.search_path.roots) {
       lua(root / "playbooks", "");
-      lua(root / "playbooks" / "documents", "documents/");
+      for (const std::string& topic : topics_of(root / "playbooks")) {
+        lua(root / "playbooks" / topic, topic + "/");
+      }
       agents(root / "playbooks" / "agents");
     }
     Json list = Json::array();
@@ -178,10 +180,15 @@ std::string shown(const std::string& body) {
   return text;
 }
 
-/// True for `name` with its folder, or an agent's name without it.
-bool is_named(const Json& entry, const std::string& name) {
-  const auto own = entry["name"].get<std::string>();
-  return own == name || own == "agents/" + name;
+/// The entry of that name, or else the first of a folder whose name goes on so; none: nullptr.
+const Json* find_named(const Json& list, const std::string& name) {
+  const Json* in_folder = nullptr;
+  for (const Json& entry : list) {
+    const auto& own = entry["name"].get_ref<const std::string&>();
+    if (own == name) return &entry;
+    if (in_folder == nullptr && own.ends_with("/" + name)) in_folder = &entry;
+  }
+  return in_folder;
 }
 
 }  // namespace
@@ -213,17 +220,15 @@ Result<Json> list_playbooks(const engine::Engine& engine, const PlaybookOptions&
                             const std::string& name) {
   Json list = Lister(engine, options).all();
   std::string text;
+  if (const Json* const named = name.empty() ? nullptr : find_named(list, name)) {
+    text = line_of(*named) + "\n" + shown(named->value("instructions", std::string()));
+    return Json{{"playbooks", Json::array({*named})}, {"text", std::move(text)}};
+  }
   std::vector<std::string> names;
   for (Json& entry : list) {
     names.push_back(entry["name"].get<std::string>());
-    if (name.empty()) {
-      entry.erase("instructions");
-      text += line_of(entry);
-    } else if (is_named(entry, name)) {
-      text = line_of(entry) + "\n" + shown(entry.value("instructions", std::string()));
-      Json one = Json::array({entry});
-      return Json{{"playbooks", std::move(one)}, {"text", std::move(text)}};
-    }
+    entry.erase("instructions");
+    text += line_of(entry);
   }
   if (!name.empty()) {
     const std::string near = variant::did_you_mean(name, names);

@@ -32,6 +32,8 @@ Result<Json> list_playbooks(const engine::Engine& engine, const PlaybookOptions&
 
 /// The stems of a folder's files with this ending, sorted; none when there is no such folder.
 std::vector<std::string> stems_of(const fs::path& folder, std::string_view extension);
+/// The folders of a playbooks/ that hold playbooks about one subject, sorted: "documents", "h200".
+std::vector<std::string> topics_of(const fs::path& playbooks);
 /// The names of the verbs that a playbook may call.
 std::vector<std::string> playbook_verbs(verbs::Table table = verbs::verb_table());
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Finds playbooks by path or by name on the search path, with the files of their lib/ folder.
+// Finds playbooks by path or by name on the search path, with the files of their lib/ folder. Those
+// of a topic's folder are named "TOPIC/NAME"; NAME alone serves where no root has that name outside
+// of a topic's folder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,6 +81,20 @@ std::vector<std::string> stems_of(const fs::path& folder, std::string_view exten
   return stems;
 }
 
+std::vector<std::string> topics_of(const fs::path& playbooks) {
+  std::vector<std::string> topics;
+  std::error_code error;
+  for (fs::directory_iterator entry(playbooks, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const bool holds_others = name == "lib" || name == "editor" || name == "agents";
+    std::error_code ignored;
+    if (!holds_others && entry->is_directory(ignored)) topics.push_back(name);
+  }
+  std::sort(topics.begin(), topics.end());
+  return topics;
+}
+
 std::string PlaybookSource::whole() const {
   std::string all = text;
   for (const auto& [name, source] : lib) all += "\n-- " + name + "\n" + source;
@@ -106,6 +122,16 @@ Result<PlaybookSource> find_playbook(const FileSystem& file_system,
       return read_playbook(file_system, root / "playbooks" / (given.string() + ".lua"));
     }
     known.insert(known.end(), here.begin(), here.end());
+  }
+  for (const fs::path& root : search_path.roots) {
+    for (const std::string& topic : topics_of(root / "playbooks")) {
+      const fs::path folder = root / "playbooks" / topic;
+      const std::vector<std::string> here = lua_files(folder);
+      if (std::binary_search(here.begin(), here.end(), given.string())) {
+        return read_playbook(file_system, folder / (given.string() + ".lua"));
+      }
+      known.insert(known.end(), here.begin(), here.end());
+    }
   }
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());

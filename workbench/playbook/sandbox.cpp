@@ -149,10 +149,10 @@ void Sandbox::count_call(lua_State* lua) {
 
 void Sandbox::watch() {
   auto inside = steady_clock::duration::zero(), ending = steady_clock::duration::zero();
-  auto last = steady_clock::now();
+  auto last = m_callbacks.now();
   while (!m_stop) {
     std::this_thread::sleep_for(k_watch_step);
-    const auto now = steady_clock::now();
+    const auto now = m_callbacks.now();
     const auto step = m_inside ? now - last : steady_clock::duration::zero();
     last = now;
     inside += step;

@@ -24,6 +24,8 @@ class Sandbox {
     /// Called by the watchdog in its own thread when Lua does not stop. It must end the process,
     /// since nothing else ends a loop inside a C function.
     std::function<void(const std::string& reason)> give_up;
+    /// The time that the watchdog goes by, in its thread.
+    std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
   };
   /// Throws std::bad_alloc when limits.memory_bytes is too small for Lua's own library.
   Sandbox(const PlaybookLimits& limits, std::uint64_t seed, std::map<std::string, std::string> lib,

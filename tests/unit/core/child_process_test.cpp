@@ -92,7 +92,7 @@ TEST_CASE("writing to a dead peer is an error, not a signal", "[core][child]") {
   REQUIRE(::sigaction(SIGPIPE, &by_default, &before) == 0);
   ChildProcess child = spawn(shell("exit 3"));
   CHECK(child.read_line(5s, 10).error().code == ErrorCode::canceled);
-  while (child.running()) std::this_thread::sleep_for(1ms);
+  REQUIRE(wb::testing::until([&] { return !child.running(); }));
   CHECK(child.write_line("hello", 5s).error().code == ErrorCode::canceled);
   sigset_t pending;
   ::sigpending(&pending);

@@ -2,6 +2,7 @@
 #include "core/writing.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,6 +17,7 @@
 
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
+#include "support/until.hpp"
 
 using wb::Durability;
 using wb::ErrorCode;
@@ -125,8 +127,12 @@ TEST_CASE("the wait for a reader ends with a stop", "[core][writing]") {
   // A reader that takes nothing: the pipe is full, and nobody waits for ever.
   const wb::UniqueFd idle(::open((place / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   stop = false;
-  std::thread stopper([&stop] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::thread stopper([&] {
+    // What it holds shows that the write has begun; the rest finds no room.
+    wb::testing::until([&] {
+      int held = 0;
+      return ::ioctl(idle.get(), FIONREAD, &held) == 0 && held > 0;
+    });
     stop = true;
   });
   const auto written = place.write(place / "pipe", std::string(300'000, 'x'), &stop);

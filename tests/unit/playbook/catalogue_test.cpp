@@ -36,6 +36,23 @@ TEST_CASE("a playbook is found by name, first root first, with its library", "[p
   CHECK(folder.find("tune")->lib.empty());
 }
 
+TEST_CASE("a playbook of a folder is found with the folder's name and without it",
+          "[playbook][unit]") {
+  const Folder folder;
+  folder.write("second/playbooks/h200/part.lua", "return 1");
+  folder.write("second/playbooks/lib/words.lua", "return 2");
+  for (const char* name : {"h200/part", "part"}) {
+    INFO(name);
+    CHECK(folder.find(name)->text == "return 1");
+    CHECK(folder.find(name)->lib.contains("lib.words"));
+  }
+  CHECK_FALSE(folder.find("words").ok());
+  CHECK(folder.find("prat").error().message().find("did you mean part?") != std::string::npos);
+  folder.write("second/playbooks/part.lua", "return 'outside'");
+  CHECK(folder.find("part")->text == "return 'outside'");
+  CHECK(folder.find("h200/part")->text == "return 1");
+}
+
 TEST_CASE("a playbook is found by path", "[playbook][unit]") {
   const Folder folder;
   folder.write("mine.lua", "return 3");

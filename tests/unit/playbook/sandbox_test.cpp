@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
+#include <atomic>
+#include <chrono>
+#include <optional>
+
 #include "lua_child.hpp"
 #include "support/catch.hpp"
+#include "support/until.hpp"
 
 using namespace wb;
 using namespace wb::playbook;
 using wb::testing::run_lua;
 using wb::testing::run_lua_here;
 using wb::testing::small_limits;
+using wb::testing::until;
 
 namespace {
 
@@ -14,6 +20,26 @@ std::string run_here(const std::string& source, std::map<std::string, std::strin
   return run_lua_here(source, small_limits(), std::move(lib),
                       {.print = [](const std::string&) {}, .give_up = [](const std::string&) {}});
 }
+
+/// A time for the watchdog that stands still but where the test lets some pass.
+class WatchdogTime {
+ public:
+  std::chrono::steady_clock::time_point now() {
+    ++m_looks;
+    return m_now.load();
+  }
+  /// Returns when the watchdog has counted that time.
+  void pass(std::chrono::seconds time) {
+    until([this] { return m_looks > 0; });  // it knows where to count from
+    m_now = m_now.load() + time;
+    const int before = m_looks;
+    until([&] { return m_looks > before + 1; });
+  }
+
+ private:
+  std::atomic<int> m_looks{0};
+  std::atomic<std::chrono::steady_clock::time_point> m_now{};
+};
 
 }  // namespace
 
@@ -148,20 +174,25 @@ TEST_CASE("print is capped in lines and bytes and says so", "[playbook][unit]") 
 }
 
 TEST_CASE("time outside Lua does not count", "[playbook][unit]") {
-  PlaybookLimits limits = small_limits();
-  limits.lua_time = std::chrono::milliseconds(150);
-  bool gave_up = false;
-  Sandbox sandbox(
-      limits, 1, {},
-      {.print = [](const std::string&) {}, .give_up = [&](const std::string&) { gave_up = true; }});
-  lua_pushcfunction(sandbox.lua(), [](lua_State* lua) {
-    const Sandbox::VerbCallScope outside(Sandbox::of(lua));
-    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  const bool is_outside = GENERATE(true, false);
+  std::atomic<bool> gave_up{false};
+  WatchdogTime time;
+  Sandbox sandbox(small_limits(), 1, {},
+                  {.print = [](const std::string&) {},
+                   .give_up = [&](const std::string&) { gave_up = true; },
+                   .now = [&] { return time.now(); }});
+  lua_pushlightuserdata(sandbox.lua(), &time);
+  lua_pushboolean(sandbox.lua(), is_outside ? 1 : 0);
+  const auto an_hour_passes = [](lua_State* lua) {
+    std::optional<Sandbox::VerbCallScope> outside;
+    if (lua_toboolean(lua, lua_upvalueindex(2)) != 0) outside.emplace(Sandbox::of(lua));
+    auto* const watched = static_cast<WatchdogTime*>(lua_touserdata(lua, lua_upvalueindex(1)));
+    watched->pass(std::chrono::hours(1));
     return 0;
-  });
-  const auto result = sandbox.call(0, 0);
-  CHECK(result.ok());
-  CHECK_FALSE(gave_up);
+  };
+  lua_pushcclosure(sandbox.lua(), an_hour_passes, 2);
+  CHECK(sandbox.call(0, 0).ok() == is_outside);
+  CHECK(gave_up != is_outside);
 }
 
 TEST_CASE("instructions are counted over all calls of one sandbox", "[playbook][unit]") {

@@ -12,6 +12,7 @@
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "session/log.hpp"
+#include "session/storage.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 
@@ -49,9 +50,11 @@ LogBuilder two_wins() {
 }
 
 /// A recorded session, its pages checked against its own log.
-void check_recorded(const std::filesystem::path& folder, int at_least) {
+void check_recorded(const std::filesystem::path& archive, int at_least) {
   const RealFileSystem file_system;
-  auto log = EventLog::open_reader(file_system, folder);
+  const auto storage = open_storage(file_system, archive);
+  REQUIRE(storage.ok());
+  auto log = EventLog::open_reader(**storage);
   REQUIRE(log.ok());
   auto view = fold(*log, FoldDepth::full);
   REQUIRE(view.ok());
@@ -85,7 +88,7 @@ TEST_CASE("every figure of an iteration's page is in the events it cites", "[rep
 }
 
 TEST_CASE("the report of a recorded session passes the audit", "[report][audit]") {
-  check_recorded(source_dir() / "tests/data/session_v1", 3);
+  check_recorded(source_dir() / "tests/data/session_v1.tar.gz", 3);
 }
 
 TEST_CASE("the audit notices a changed figure", "[report][audit]") {

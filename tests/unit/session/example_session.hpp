@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A small session with every event type: baseline, one win, one abandoned iteration, closed. The
-// fixture in tests/data/session_v1 was written by it.
+// fixture in tests/data/session_v1.tar.gz was written by it.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Released formats stay readable: tests/data/session_v1 was written by the first version and is
-// never changed. A later format gets another fixture beside it.
+// Released formats stay readable: the folder in tests/data/session_v1.tar.gz was written by the
+// first version and is never changed. A later format gets a fixture of its own beside it.
 #include "core/hash.hpp"
+#include "session/archive.hpp"
+#include "session/storage.hpp"
 #include "support/places.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
@@ -12,13 +14,24 @@ using namespace wb::testing;
 
 namespace {
 
-const fs::path k_fixture = source_dir() / "tests" / "data" / "session_v1";
+const fs::path k_fixture = source_dir() / "tests" / "data" / "session_v1.tar.gz";
+
+/// The fixture as the folder that it was.
+void unpack_fixture(const fs::path& folder) {
+  for (const auto& [name, bytes] : must(unpack_archive(slurp(k_fixture), k_fixture)).files) {
+    fs::create_directories((folder / name).parent_path());
+    spill(folder / name, bytes);
+  }
+}
 
 }  // namespace
 
 TEST_CASE("a session of format 1 is read", "[session][fixture]") {
+  const Scratch scratch;
+  unpack_fixture(scratch / "s");
+  const bool is_packed = GENERATE(true, false);
   RealFileSystem files;
-  const Session session = must(Session::open_reader(files, k_fixture));
+  const Session session = must(Session::open_reader(files, is_packed ? k_fixture : scratch / "s"));
   const SessionView view = must(session.view(FoldDepth::full));
   CHECK(view.not_understood == 0);
   CHECK(view.iterations.size() == 3);
@@ -37,7 +50,7 @@ TEST_CASE("a session of format 1 is read", "[session][fixture]") {
 
 TEST_CASE("the history of a session of format 1 is made again with its ids", "[session][fixture]") {
   const Scratch scratch;
-  fs::copy(k_fixture, scratch / "s", fs::copy_options::recursive);
+  unpack_fixture(scratch / "s");
   for (const char* name : {"blobs", "kernels", "iterations", "reports"}) {
     fs::create_directories(scratch / "s" / name);
   }
@@ -51,16 +64,23 @@ TEST_CASE("the history of a session of format 1 is made again with its ids", "[s
     CHECK(must(repository.trailers(oid)).at(0).second == std::to_string(iteration.number));
   }
   CHECK(must(repository.file_at(must(repository.tip()), "events.jsonl")) ==
-        slurp(k_fixture / "events.jsonl"));
+        slurp(scratch / "s" / "events.jsonl"));
 }
 
 // Made the fixture: unit_session "[make_fixture]". Kept to show how; it does not overwrite.
 TEST_CASE("make the fixture of the current format", "[.][make_fixture]") {
-  const fs::path target =
-      k_fixture.parent_path() / ("session_v" + std::to_string(k_session_format));
+  const std::string name = "session_v" + std::to_string(k_session_format);
+  const fs::path target = k_fixture.parent_path() / (name + ".tar.gz");
+  const Scratch scratch;
   RealFileSystem files;
   FakeClock clock;
   REQUIRE_FALSE(fs::exists(target));
-  must(run_example(files, clock, target));
-  fs::remove_all(target / ".git");  // cannot stand inside another repository
+  must(run_example(files, clock, scratch / name));
+  const FolderStorage in_folder(files, scratch / name);
+  const SessionStorage& storage = in_folder;
+  ArchiveFiles content;
+  for (const SessionStorage::Entry& entry : must(storage.list(""))) {
+    if (entry.is_file) content[entry.path] = must(storage.read(entry.path));
+  }
+  spill(target, must(pack_archive(name, content)));
 }

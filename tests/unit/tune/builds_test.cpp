@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/until.hpp"
 #include "tune_bench.hpp"
 
 using namespace wb;
@@ -19,6 +20,7 @@ using namespace wb::variant;
 using testing::k_best;
 using testing::plant_bowl;
 using testing::TuneBench;
+using testing::until;
 
 namespace {
 
@@ -70,11 +72,12 @@ TEST_CASE("builders keep off the device's CPUs, or take turns with it", "[engine
 }
 
 TEST_CASE("each wish is built once, however often it is wished", "[engine][tune]") {
-  std::atomic<int> calls{0};
+  std::atomic<int> calls{0}, wished{0};
   BuildQueue queue(
       [&](const Configuration&) -> Outcome<Subject> {
         ++calls;
-        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        const int before = wished;  // it is wished once more while it is built
+        until([&] { return wished > before; });
         return Subject{};
       },
       {.overlaps = true, .builders = 3, .cpus = {}, .lent_cpus = {}});
@@ -87,6 +90,7 @@ TEST_CASE("each wish is built once, however often it is wished", "[engine][tune]
       if (!seen.contains(wish)) missing.push_back(wish);
     }
     queue.want(missing);
+    ++wished;
     for (auto& built : queue.take(std::chrono::milliseconds(5))) {
       CHECK(seen.insert(built.configuration).second);
     }
@@ -100,12 +104,12 @@ TEST_CASE("wishes that are dropped are not built", "[engine][tune]") {
   BuildQueue queue(
       [&](const Configuration&) -> Outcome<Subject> {
         ++calls;
-        while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        until([&] { return go.load(); });
         return Subject{};
       },
       {.overlaps = true, .builders = 1, .cpus = {}, .lent_cpus = {}});
   queue.want({{{"M0", 1}}, {{"M0", 2}}, {{"M0", 3}}});
-  while (calls == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  REQUIRE(until([&] { return calls == 1; }));
   queue.want({{{"M0", 3}}, {{"M0", 1}}});  // 1 runs already
   go = true;
   const auto built = take_all(queue);
@@ -115,36 +119,32 @@ TEST_CASE("wishes that are dropped are not built", "[engine][tune]") {
 }
 
 TEST_CASE("the device's own CPUs build only while they are lent", "[engine][tune]") {
-  std::atomic<int> started{0}, may_end{0};
+  std::atomic<int> started{0}, may_end{0}, uninvited{0};
+  std::atomic<bool> is_lent{false};
+  std::atomic<std::thread::id> builder{};
   BuildQueue queue(
       [&](const Configuration& wanted) -> Outcome<Subject> {
-        ++started;
-        while (may_end < wanted.at("M0")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (started++ == 0) builder = std::this_thread::get_id();
+        if (builder.load() != std::this_thread::get_id() && !is_lent) ++uninvited;
+        until([&] { return may_end >= wanted.at("M0"); });
         return Subject{};
       },
       {.overlaps = true, .builders = 1, .cpus = {}, .lent_cpus = {0}});
-  const auto wait_for = [](const auto& holds) {
-    for (int i = 0; i < 5'000 && !holds(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return holds();
-  };
   queue.want({{{"M0", 1}}, {{"M0", 2}}, {{"M0", 3}}, {{"M0", 4}}});
-  REQUIRE(wait_for([&] { return started == 1; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  CHECK(started == 1);  // the guest was not asked in
+  REQUIRE(until([&] { return started == 1; }));
   CHECK(queue.is_returned());
+  is_lent = true;
   queue.lend(true);
-  REQUIRE(wait_for([&] { return started == 2; }));
+  REQUIRE(until([&] { return started == 2; }));  // the guest's
   queue.lend(false);
+  is_lent = false;
   CHECK_FALSE(queue.is_returned());  // a turn now would run beside it
   may_end = 2;
-  REQUIRE(wait_for([&] { return queue.is_returned(); }));
-  REQUIRE(wait_for([&] { return started == 3; }));  // the builder's own next
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  CHECK(started == 3);
+  REQUIRE(until([&] { return queue.is_returned(); }));
+  REQUIRE(until([&] { return started == 3; }));  // the builder's own next
   may_end = 4;
   CHECK(take_all(queue).size() == 4);
+  CHECK(uninvited == 0);
 }
 
 TEST_CASE("a builder that throws fails its build, not the process", "[engine][tune]") {
@@ -174,7 +174,7 @@ TEST_CASE("a queue that goes away finishes what runs and drops the rest", "[engi
     std::vector<Configuration> wishes;
     for (int i = 0; i < k_wishes; ++i) wishes.push_back({{"M0", i}});
     queue.want(wishes);
-    while (started == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    REQUIRE(until([&] { return started > 0; }));
   }
   CHECK(started == ended);
   CHECK(started < k_wishes);

@@ -191,7 +191,7 @@ TEST_CASE("a real session has its techniques from the stored manifests", "[engin
 TEST_CASE("a session of format 1 has a brief", "[engine][brief]") {
   Bench bench;
   const Json brief =
-      bench.call("brief", Json::object(), source_dir() / "tests" / "data" / "session_v1");
+      bench.call("brief", Json::object(), source_dir() / "tests" / "data" / "session_v1.tar.gz");
   CHECK(brief["status"] == "closed");
   CHECK(brief["incumbent"]["variant"] == "cpu_tiled@b5763b40");
   CHECK(brief["incumbent"]["over_start"] == 1.6);

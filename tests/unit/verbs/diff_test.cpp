@@ -111,7 +111,7 @@ TEST_CASE("a session that is not there is named with both places", "[engine][dif
 
 TEST_CASE("a session of an earlier format can be compared with itself", "[engine][diff]") {
   Bench bench;
-  const fs::path stored = source_dir() / "tests" / "data" / "session_v1";
+  const fs::path stored = source_dir() / "tests" / "data" / "session_v1.tar.gz";
   const Json answer = diff(bench, stored, stored);
   CHECK(answer["outcome"] == "not_comparable");  // no rival was measured in it
   CHECK(answer["changes"].empty());

@@ -7,7 +7,7 @@ using testing::Bench;
 
 namespace {
 
-const fs::path k_stored = source_dir() / "tests" / "data" / "session_v1";
+const fs::path k_stored = source_dir() / "tests" / "data" / "session_v1.tar.gz";
 
 Json history(Bench& bench, const std::string& query, Json args = Json::object()) {
   args["query"] = query;

@@ -68,9 +68,7 @@ TEST_CASE("killing a child kills what left its group too", "[worker][child][host
                       "trap '' TERM HUP INT; "
                       "(setsid sh -c 'trap \"\" TERM; echo $$ ready; sleep 61' &); sleep 62");
   pid_t stray = 0;
-  for (int i = 0; i < 6'000 && child.captured().find("ready") == std::string::npos; ++i) {
-    std::this_thread::sleep_for(10ms);
-  }
+  REQUIRE(wb::testing::until([&] { return child.captured().find("ready") != std::string::npos; }));
   stray = static_cast<pid_t>(std::stol(child.captured()));
   REQUIRE(is_alive(stray));
   CHECK(::getsid(stray) != ::getsid(child.pid()));

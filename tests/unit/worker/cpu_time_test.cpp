@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <thread>
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/until.hpp"
 #include "worker/idle_watch.hpp"
 
 using namespace wb::worker;
@@ -33,7 +33,7 @@ class Burner {
   [[nodiscard]] pid_t pid() const { return m_pid; }
   /// Until it had that much CPU time.
   void wait_for(std::chrono::nanoseconds cpu) const {
-    while (cpu_time(m_pid).value_or(cpu) < cpu) std::this_thread::sleep_for(1ms);
+    REQUIRE(wb::testing::until([&] { return cpu_time(m_pid).value_or(cpu) >= cpu; }));
   }
 
  private:

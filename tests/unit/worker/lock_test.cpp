@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "support/catch.hpp"
+#include "support/until.hpp"
 
 using namespace std::chrono_literals;
 using namespace wb;
@@ -23,19 +24,17 @@ struct TwoWorkers {
   DeviceLock second = *DeviceLock::open(path, {1, 2});
 };
 
-/// Waits until somebody has locked that byte; false after a minute, against those that never do.
+/// Waits until somebody has locked that byte.
 bool has_lock(const fs::path& path, off_t place) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  for (int attempt = 0; attempt < 6'000; ++attempt) {
+  return wb::testing::until([&] {
     struct flock range {};
     range.l_type = F_WRLCK;
     range.l_whence = SEEK_SET;
     range.l_start = place;
     range.l_len = 1;
-    if (::fcntl(file.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
+    return ::fcntl(file.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+  });
 }
 
 }  // namespace

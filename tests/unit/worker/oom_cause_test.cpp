@@ -85,7 +85,7 @@ class SmallGroup {
     if (m_folder.empty()) return;
     write(m_own / "cgroup.procs", std::to_string(::getpid()));
     std::error_code error;
-    for (int i = 0; i < 500 && !fs::remove(m_folder, error); ++i) ::usleep(10'000);
+    wb::testing::until([&] { return fs::remove(m_folder, error); });
   }
 
  private:

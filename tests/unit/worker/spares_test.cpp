@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -129,12 +130,8 @@ struct SpareBench {
   [[nodiscard]] std::size_t ready() const { return marked("ready"); }
   /// Waits until so many have imported their libraries.
   [[nodiscard]] bool imported(std::size_t wanted) const {
-    const Deadline deadline = deadline_in(60s);
-    while (marked("imported") < wanted) {
-      if (std::chrono::steady_clock::now() >= deadline) return false;
-      std::this_thread::sleep_for(5ms);
-    }
-    return marked("imported") == wanted;
+    return wb::testing::until([&] { return marked("imported") >= wanted; }) &&
+           marked("imported") == wanted;
   }
   /// Of all processes that run this bench's loop. They must have got that far: see ready().
   [[nodiscard]] std::set<pid_t> loops() const {
@@ -361,10 +358,12 @@ TEST_CASE("what is timed waits until no compiled subject's process is making its
   bench.factory->start_spares(0);
   REQUIRE(bench.imported(2));
   CHECK(bench.ready() == 0);
+  std::atomic<bool> is_asked{false};
   std::jthread driver([&] {
-    std::this_thread::sleep_for(50ms);
+    wb::testing::until([&] { return is_asked.load(); });
     fs::remove(bench.folder.path() / "held");
   });
+  is_asked = true;
   bench.factory->await_spares(SpareBench::wait());
   CHECK(bench.ready() == 2);
   const std::set<pid_t> waiting = bench.loops();

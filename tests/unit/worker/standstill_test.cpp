@@ -15,11 +15,13 @@
 #include <thread>
 
 #include "support/catch.hpp"
+#include "support/until.hpp"
 #include "worker/process_table.hpp"
 
 using namespace std::chrono_literals;
 using namespace wb;
 using namespace wb::worker;
+using wb::testing::until;
 
 namespace {
 
@@ -59,7 +61,7 @@ class Scene {
     return m_leader;
   }
   void await(int place) const {
-    while (shared->counts[place] == 0) std::this_thread::sleep_for(1ms);
+    until([&] { return shared->counts[place] > 0; });
   }
   /// Whether a counter stands for a while.
   [[nodiscard]] bool stands(int place) const {
@@ -67,13 +69,10 @@ class Scene {
     std::this_thread::sleep_for(10ms);
     return shared->counts[place] == before;
   }
-  /// Whether a counter moves; a minute is against a hang.
+  /// Whether a counter moves.
   [[nodiscard]] bool goes_on(int place) const {
     const std::uint64_t before = shared->counts[place];
-    for (int i = 0; i < 60'000 && shared->counts[place] == before; ++i) {
-      std::this_thread::sleep_for(1ms);
-    }
-    return shared->counts[place] != before;
+    return until([&] { return shared->counts[place] != before; });
   }
 
   ChildRegistry registry;
@@ -176,9 +175,9 @@ TEST_CASE("what goes on while it is stopped is noticed", "[worker][standstill][h
   CHECK(still->is_unbroken());
   const std::uint64_t before = scene.shared->counts[0];
   ::kill(leader, SIGCONT);  // as a timer of its own may do
-  while (scene.shared->counts[0] == before) std::this_thread::sleep_for(1ms);
+  REQUIRE(until([&] { return scene.shared->counts[0] != before; }));
   ::kill(leader, SIGSTOP);
-  while (threads_of(leader).front().state != 'T') std::this_thread::sleep_for(1ms);
+  REQUIRE(until([&] { return threads_of(leader).front().state == 'T'; }));
   CHECK_FALSE(still->is_unbroken());
 }
 
@@ -274,8 +273,8 @@ TEST_CASE("where the kernel does not say who has a CPU, time is looked at",
 TEST_CASE("who has ended cannot be stopped", "[worker][standstill]") {
   Scene scene;
   const pid_t leader = scene.start([](Shared&) {});
-  while (scene.shared->pids[0] == 0) std::this_thread::sleep_for(1ms);
-  std::this_thread::sleep_for(20ms);
+  siginfo_t end{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(leader), &end, WEXITED | WNOWAIT) == 0);
   CHECK_FALSE(Standstill::of(leader, scene.registry, ProcessScope::threads_only, 200ms).ok());
 }
 

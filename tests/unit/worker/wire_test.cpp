@@ -46,17 +46,16 @@ std::string hello_line(std::int64_t id, const Json& more = Json::object()) {
   return to_line(protocol::Request{id, protocol::Verb::hello, json});
 }
 
-/// Waits until a process ignores SIGTERM; false after a minute.
+/// Waits until a process ignores SIGTERM.
 bool ignores_sigterm(pid_t pid) {
-  for (int attempt = 0; attempt < 6'000; ++attempt) {
+  return wb::testing::until([pid] {
     std::ifstream file("/proc/" + std::to_string(pid) + "/status");
     for (std::string line; std::getline(file, line);) {
       if (!line.starts_with("SigIgn:")) continue;
       if ((std::stoull(line.substr(7), nullptr, 16) >> (SIGTERM - 1) & 1) != 0) return true;
     }
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
+    return false;
+  });
 }
 
 std::string message_of(const protocol::Reply& reply) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the variants of this folder share: the right attention of kernels/cpu_online (inner.hpp, its
-// source without the last line) with one fault around it. A file beside this one defines
+// What the wrong kernels of edges.py share: the right attention of kernels/cpu_online (inner.hpp,
+// its source without the last line) with one fault around it. A kernel's source is three lines made
+// from its row among table.json's edge_cases (`edges.py --print NAME` shows it). It defines
 //   SPOIL  a statement that changes the problem `p` which the plan is made for, or
 //   WRONG  whether row i of head h of batch b comes out as zeros, by what `s` has seen
-// and includes this one.
+// and includes this file.
 #include <cmath>
 #include <vector>
 

@@ -1,2 +1,0 @@
-// SPDX-License-Identifier: MIT
-// The kernel cpu_tiled

@@ -1,3 +1,0 @@
-// SPDX-License-Identifier: MIT
-// Three gigabytes of initialized data.
-char wb_huge[3ul << 30] = {1};

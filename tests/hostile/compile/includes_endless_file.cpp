@@ -1,3 +1,0 @@
-// SPDX-License-Identifier: MIT
-// A file that never ends.
-#include "/dev/zero"
