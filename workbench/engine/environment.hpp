@@ -20,7 +20,7 @@ struct Context;
 /// A word for people ("device", "compiler", "effort" …) -> what it was. Absent facts are "".
 using Circumstances = std::map<std::string, std::string>;
 
-/// From the payload of environment_recorded (docs/contracts/session_format.md).
+/// From the payload of environment_recorded (docs/contracts/events.md).
 Circumstances circumstances_of_environment(const Json& environment);
 /// The same with suite, objective, effort, workbench version and the versions of the rivals.
 Circumstances circumstances_of(const session::SessionView& view);
