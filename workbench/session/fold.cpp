@@ -17,8 +17,7 @@ constexpr auto k_max_number = std::numeric_limits<std::int64_t>::max();
 
 Error fold_error(std::int64_t seq, std::string cause) {
   return Error{ErrorCode::damaged, "fold the log at", fmt::format("event {}", seq),
-               std::move(cause),
-               "docs/contracts/events.md has the fields; report it as a fault"};
+               std::move(cause), "docs/contracts/events.md has the fields; report it as a fault"};
 }
 
 /// The fields that the fold itself needs; all others are the reader's matter.
