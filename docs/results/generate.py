@@ -112,11 +112,11 @@ def rows_table(recorded, rows):
 def regime_page(recorded, device, regime):
     rows = recorded.best(device, regime)
     return f"""{NOTE}
-# {device}, {regime}: ours beside PyTorch
+# {device}, {regime}: our kernels beside PyTorch
 
 {WHAT[regime].capitalize()} ([plans](../contracts/measurement.md#plans)). For each problem the
-kernel of ours that is furthest ahead of its fastest rival, by its newest session. A figure is
-the rival's time divided by ours: above 1 ours is faster. Empty: that rival was not in the
+kernel of this project that is furthest ahead of its fastest rival, by its newest session. A figure
+is the rival's time divided by its own: above 1 it is faster. Empty: that rival was not in the
 session, or does not take the problem. The geometric mean has no interval of its own.
 
 {recorded.versions_of(device)}
@@ -148,7 +148,7 @@ def cold_and_eager_page(recorded, device):
             rows.append((cold, eager))
     parts = [summary(recorded, [pair[index] for pair in rows]) for index in (0, 1)]
     return f"""{NOTE}
-# {device}, cold and eager: ours beside the fastest rival
+# {device}, cold and eager: our kernels beside the fastest rival
 
 Cold: {WHAT["cold"]}. Eager: {WHAT["eager"]}; there both sides go through the loop of the
 subject's process, so a program sees other times ([calls as a program makes
@@ -175,10 +175,10 @@ def cpu_page(recorded, device):
             tables.append(f"## {title.capitalize()}\n\n{WHAT[regime].capitalize()}.\n\n"
                           f"{rows_table(recorded, rows)}\n")  # fmt: skip
     return f"""{NOTE}
-# CPU: ours beside PyTorch
+# CPU: our kernels beside PyTorch
 
 {device}, beside PyTorch's CPU build. For each problem the kernel
-of ours that is furthest ahead, by its newest session; the other's time divided by ours.
+of this project that is furthest ahead, by its newest session; the other's time divided by its own.
 {recorded.versions_of(device)}
 
 {chr(10).join(tables)}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A question of a search and its answer as JSON, for another process on a device
 // of the same kind. The owner of the session writes the request and alone decides what a reply is
-// worth: it scores the turns in it itself. docs/guide/simulation.md, "Evaluations elsewhere".
+// worth: it scores the turns in it itself. docs/guide/simulation.md, "Evaluations on other
+// machines".
 #pragma once
 
 #include <optional>
