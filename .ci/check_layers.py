@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Floors and fences of the house: the table below is the truth; docs/architecture.md repeats it.
+"""Floors and fences of the modules: the table below is the truth; docs/architecture.md repeats it.
 
 A module includes itself and modules on lower floors, never another module of its own floor, and
 stands in a namespace of its own. Fences keep foreign libraries in one place. Exit status 1 and one

@@ -1,4 +1,4 @@
-# wb_add_module(NAME [BRIEF] SOURCES ... ALONE ... DEPS ...): the one way a module of the house is declared.
+# wb_add_module(NAME [BRIEF] SOURCES ... ALONE ... DEPS ...): the one way a module is declared.
 # Most of a file's compilation is its headers': release and sanitizer presets compile ten files at
 # once (CMAKE_UNITY_BUILD) and what all modules include once for all (precompiled by core). Without
 # the first a build takes 2.4 to 3 times the CPU time, precompiled headers or not: what templates

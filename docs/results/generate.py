@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the pages of this folder that follow from recorded sessions, and the tables of kernels.md.
+"""Writes the pages of this folder that follow from recorded sessions, from the table of hostile
+candidates and from records of the fault plan, and the tables of kernels.md.
 
     PYTHONPATH=build/release/python python3 docs/results/generate.py [--check]
 
@@ -20,6 +21,10 @@ import sdpa_workbench as wb
 import trust
 from recorded import REGIMES, ROOT, Recorded, archive_of, link
 from sdpa_workbench import _core
+
+sys.path += [str(ROOT / "tests" / name) for name in ("hostile", "torture")]
+import hostile_page
+import torture_page
 
 HERE = ROOT / "docs" / "results"
 KERNELS = ROOT / "docs" / "kernels.md"
@@ -107,11 +112,11 @@ def rows_table(recorded, rows):
 def regime_page(recorded, device, regime):
     rows = recorded.best(device, regime)
     return f"""{NOTE}
-# {device}, {regime}: ours beside PyTorch
+# {device}, {regime}: our kernels beside PyTorch
 
 {WHAT[regime].capitalize()} ([plans](../contracts/measurement.md#plans)). For each problem the
-kernel of ours that is furthest ahead of its fastest rival, by its newest session. A figure is
-the rival's time divided by ours: above 1 ours is faster. Empty: that rival was not in the
+kernel of this project that is furthest ahead of its fastest rival, by its newest session. A figure
+is the rival's time divided by its own: above 1 it is faster. Empty: that rival was not in the
 session, or does not take the problem. The geometric mean has no interval of its own.
 
 {recorded.versions_of(device)}
@@ -143,7 +148,7 @@ def cold_and_eager_page(recorded, device):
             rows.append((cold, eager))
     parts = [summary(recorded, [pair[index] for pair in rows]) for index in (0, 1)]
     return f"""{NOTE}
-# {device}, cold and eager: ours beside the fastest rival
+# {device}, cold and eager: our kernels beside the fastest rival
 
 Cold: {WHAT["cold"]}. Eager: {WHAT["eager"]}; there both sides go through the loop of the
 subject's process, so a program sees other times ([calls as a program makes
@@ -170,10 +175,10 @@ def cpu_page(recorded, device):
             tables.append(f"## {title.capitalize()}\n\n{WHAT[regime].capitalize()}.\n\n"
                           f"{rows_table(recorded, rows)}\n")  # fmt: skip
     return f"""{NOTE}
-# CPU: ours beside PyTorch
+# CPU: our kernels beside PyTorch
 
 {device}, beside PyTorch's CPU build. For each problem the kernel
-of ours that is furthest ahead, by its newest session; the other's time divided by ours.
+of this project that is furthest ahead, by its newest session; the other's time divided by its own.
 {recorded.versions_of(device)}
 
 {chr(10).join(tables)}
@@ -229,18 +234,25 @@ def index_page(recorded, pages):
 |---|---|
 {chr(10).join(lines)}
 | Does it find the candidates that cheat or do harm? | [hostile.md](hostile.md) |
+| The same on a GPU? | [hostile_gpu.md](hostile_gpu.md) |
 | Which faults does a session survive? | [reliability.md](reliability.md) |
 | How fast is the workbench itself? | [workbench.md](workbench.md) |
 | Which search strategy finds good configurations soonest? | [search_regret.md](search_regret.md) |
 | How often is `audit` right, and what does it find? | [audit_precision.md](audit_precision.md) |
 | What was tried on kernels, and what came of it? | [kernel_trials.md](kernel_trials.md) |
+| Is a comparison right where the truth is known? | [comparison_rule.md](comparison_rule.md) |
 {absent}
 Figures of the first pages are read from the sessions that are kept in
-[sessions](../../sessions/README.md); reports there name the event behind each figure. Made again by
+[sessions](../../sessions/README.md); reports there name the event behind each figure. One command
+makes again all that is not written by hand, as the first line of each page says:
 
 ```sh
 PYTHONPATH=build/release/python python3 docs/results/generate.py
 ```
+
+Of the pages about hostile candidates and faults it makes the tables between two marks: from
+`tests/hostile/table.json`, and from the newest record of `make torture` and `make soak` in
+`tests/data`.
 {RAW if trust.where() == "gpu_measurements" else ""}"""
 
 
@@ -269,7 +281,7 @@ def pages_of(recorded):
     made["README.md"] = index_page(recorded, listed)
     files = {HERE / name: text for name, text in made.items()}
     files[KERNELS] = kernels_page(recorded, KERNELS.read_text())
-    return files
+    return files | hostile_page.pages(HERE) | torture_page.pages(HERE / "reliability.md")
 
 
 def main():

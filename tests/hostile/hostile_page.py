@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Prints table.json into docs/results/hostile.md, between its two markers; run it after a change of
-the table. A test compares the two."""
+"""Prints table.json into docs/results/hostile.md and hostile_gpu.md, between their two markers; run
+it after a change of the table. A test compares them."""
 
 import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "results" / "hostile.md"
+RESULTS = ROOT / "docs" / "results"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 TITLES = {
     "fault": "Faults of a candidate",
@@ -36,11 +36,17 @@ def outcome_of(row, case):
     if case.get("message"):
         words += f", “{case['message']}”"
     if "known_gap" in row:
-        words += ". **Known gap:** " + row["known_gap"]
+        words += ". **Known gap** (below)"
     if "expected_missed" in case:
         today = OUTCOME.get(case["today"], f"`{case['today']}`")
-        words += f". **Not found today** ({today}): {case['expected_missed']}"
+        words += f". **Not found today** ({today}; below)"
     return words
+
+
+def reasons_of(told):
+    """A list for below a table: why a gap is there. `told`: pairs of a name and its reason."""
+    listed = [f"- `{name}`: {reason}." for name, reason in told]
+    return ["", *listed] if listed else []
 
 
 def needs_of(case):
@@ -69,6 +75,11 @@ def render_gpu(table):
                 f"| {case['fault']} | `gpu/{case['name']}` | {stage} | {outcome_of({}, case)} | "
                 f"{needs_of(case)} |"
             )
+        lines += reasons_of(
+            (f"gpu/{case['name']}", case["expected_missed"])
+            for case in cases
+            if "expected_missed" in case
+        )
         lines.append("")
     return "\n".join(lines)
 
@@ -113,15 +124,26 @@ def render(table):
             stage = case["stage"] if case else ""
             words = outcome_of(row, case)
             lines.append(f"| {row['fault']} | {name} | {stage} | {words} | {needs_of(case)} |")
+        lines += reasons_of((row["case"], row["known_gap"]) for row in rows if "known_gap" in row)
         lines.append("")
-    return "\n".join(lines) + "\n" + render_edges(table) + "\n" + render_gpu(table)
+    return "\n".join(lines) + "\n" + render_edges(table)
+
+
+def pages(results=RESULTS):
+    """File and text of each page, as the table has it now. What stands outside the two markers of a
+    page stays."""
+    table = json.loads((Path(__file__).parent / "table.json").read_text())
+    made = {}
+    for name, rows in (("hostile.md", render(table)), ("hostile_gpu.md", render_gpu(table))):
+        before, _, rest = (results / name).read_text().partition(BEGIN)
+        _, _, after = rest.partition(END)
+        made[results / name] = f"{before}{BEGIN}\n\n{rows}\n{END}{after}"
+    return made
 
 
 def main():
-    table = json.loads((Path(__file__).parent / "table.json").read_text())
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{render(table)}\n{END}{after}")
+    for page, text in pages().items():
+        page.write_text(text)
 
 
 if __name__ == "__main__":

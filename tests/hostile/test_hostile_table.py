@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """table.json is whole, and the page prints it."""
 
-from gauntlet import CASES, ROOT, TABLE
+from gauntlet import CASES, TABLE
 
 
 def test_every_fault_has_its_row():
@@ -18,8 +18,11 @@ def test_every_fault_has_its_row():
     assert {row.get("case") for row in TABLE["rows"]} >= set(CASES)
 
 
-def test_the_page_prints_the_table():
-    from hostile_page import render
+def test_the_pages_print_the_table():
+    from hostile_page import pages, render, render_gpu
 
-    page = (ROOT / "docs" / "results" / "hostile.md").read_text()
-    assert render(TABLE) in page, "regenerate it: python3 tests/hostile/hostile_page.py"
+    made = pages()
+    assert [page.name for page in made] == ["hostile.md", "hostile_gpu.md"]
+    for rows, (page, text) in zip((render(TABLE), render_gpu(TABLE)), made.items(), strict=True):
+        assert rows in text
+        assert text == page.read_text(), "regenerate it: python3 tests/hostile/hostile_page.py"

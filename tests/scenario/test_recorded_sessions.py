@@ -41,7 +41,7 @@ def test_sessions_of_a_user_are_not_taken_for_kept_ones(tmp_path, is_checkout):
 
 
 def test_nothing_else_is_kept():
-    """Each archive has its report and its row in README.md, and nothing else has a row but the
+    """Each archive has its report and its entry in README.md, and nothing else has one but the
     audit."""
     readme = (ROOT / "sessions" / "README.md").read_text()
     listed = set(re.findall(r"\(([\w-]+)\.md\)", readme)) - {"audit-of-the-documents"}

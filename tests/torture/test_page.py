@@ -1,13 +1,14 @@
 """docs/results/reliability.md prints what was recorded, and what was recorded passed."""
 
 import pytest
-from torture_page import PAGE, PLAN, latest, latest_soak, render
+from torture_page import PAGE, PLAN, latest, latest_soak, pages, render
 
 pytestmark = pytest.mark.skipif(latest() is None, reason="nothing recorded yet: make torture")
 
 
 def test_the_page_prints_the_record():
-    assert render(latest(), latest_soak()) in PAGE.read_text(), (
+    assert render(latest(), latest_soak()) in PAGE.read_text()
+    assert pages() == {PAGE: PAGE.read_text()}, (
         "regenerate it: python3 tests/torture/torture_page.py"
     )
 

@@ -22,7 +22,8 @@ PLAN = {
     "A3": ("SIGKILL at a random call, and again while that is recovered from", "as A1"),
     "A4 session": ("the Nth call of eight kinds of a session and of its git repository fails: "
                    "ENOSPC, EIO, EMFILE, EINTR; once and from then on",
-                   "typed error, no descriptor of ours stays open, the log is valid and goes on"),
+                   "typed error, no descriptor of the program stays open, the log is valid and "
+                   "goes on"),
     "A4 process": ("the same for fork, pipe, open, write and mmap of a child's start",
                    "typed error, no child and no descriptor left"),
     "A4 cache": ("the same for a build into the artifact cache",
@@ -53,11 +54,11 @@ def latest_soak():
 
 
 def row_line(row):
-    done, must = PLAN[row["row"]]
+    _, must = PLAN[row["row"]]
     result = f"{row['passed']} of {row['tried']}" if row["tried"] else "–"
     if row["skipped"]:
         result += "; skipped: " + ", ".join(row["skipped"])
-    return f"| {row['row']} | {done} | {must} | {result} | {row['seconds']:.0f} |"
+    return f"| {row['row']} | {must} | {result} | {row['seconds']:.0f} |"
 
 
 def soak_lines(soak):
@@ -79,20 +80,32 @@ def soak_lines(soak):
 
 def render(record, soak):
     minutes = record["seconds"] / 60
+    rows = sorted(record["rows"], key=lambda row: list(PLAN).index(row["row"]))
     lines = [
         f"`make torture` of {record['date']} ({record['machine']}): {minutes:.0f} minutes.",
         "",
-        "| row | what is done | what must hold | points passed | seconds |",
-        "|---|---|---|---|---|",
-        *map(row_line, sorted(record["rows"], key=lambda row: list(PLAN).index(row["row"]))),
+        "| row | what must hold | points passed | seconds |",
+        "|---|---|---|---|",
+        *map(row_line, rows),
+        "",
+        "What is done in each:",
+        "",
+        *(f"- **{row['row']}**: {PLAN[row['row']][0]}." for row in rows),
     ]
     return "\n".join(lines + (soak_lines(soak) if soak else []))
 
 
-def main():
-    before, _, rest = PAGE.read_text().partition(BEGIN)
+def pages(page=PAGE):
+    """File and text of the page, as the latest record has it. What stands outside the two markers
+    stays."""
+    before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{render(latest(), latest_soak())}\n\n{END}{after}")
+    return {page: f"{before}{BEGIN}\n\n{render(latest(), latest_soak())}\n\n{END}{after}"}
+
+
+def main():
+    for page, text in pages().items():
+        page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 
 namespace wb::analyze {
 
-/// Adds a profile_taken payload (docs/contracts/session_format.md): kernels from a profiler (ncu,
+/// Adds a profile_taken payload (docs/contracts/events.md): kernels from a profiler (ncu,
 /// torch.profiler), else a blind spot with its reason; other tools' answers add nothing. Malformed
 /// records are skipped.
 void add_profile(measure::Evidence& evidence, const Json& payload, std::int64_t event);

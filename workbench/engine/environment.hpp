@@ -20,7 +20,7 @@ struct Context;
 /// A word for people ("device", "compiler", "effort" …) -> its value. Absent facts are "".
 using Circumstances = std::map<std::string, std::string>;
 
-/// From the payload of environment_recorded (docs/contracts/session_format.md).
+/// From the payload of environment_recorded (docs/contracts/events.md).
 Circumstances circumstances_of_environment(const Json& environment);
 /// Also includes suite, objective, effort, workbench version and rivals' versions.
 Circumstances circumstances_of(const session::SessionView& view);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whether a gain holds on fresh inputs. Timed calls reuse the same inputs; the first calls of both
 // sides on unseen inputs show what timed calls leave out. Pure functions: the worker makes the
-// calls, the engine asks. Formulas and reasons: docs/contracts/measurement.md, "Fresh inputs".
+// calls, the engine asks. Formulas and reasons: docs/contracts/fresh_inputs.md.
 #pragma once
 
 #include <cstdint>

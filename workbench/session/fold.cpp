@@ -17,8 +17,7 @@ constexpr auto k_max_number = std::numeric_limits<std::int64_t>::max();
 
 Error fold_error(std::int64_t seq, std::string cause) {
   return Error{ErrorCode::damaged, "fold the log at", fmt::format("event {}", seq),
-               std::move(cause),
-               "docs/contracts/session_format.md has the fields; report it as a fault"};
+               std::move(cause), "docs/contracts/events.md has the fields; report it as a fault"};
 }
 
 /// Reads the fields that the fold needs; readers of the view check the others.

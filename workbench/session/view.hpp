@@ -15,7 +15,7 @@
 
 namespace wb::session {
 
-/// A payload and the seq of its event. Fields: docs/contracts/session_format.md.
+/// A payload and the seq of its event. Fields: docs/contracts/events.md.
 struct Fact {
   std::int64_t seq = 0;
   std::string t;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A search's question and its answer as JSON, for another process on a device of the same kind. The
 // owner of the session writes the request and does not trust the reply: it scores the turns itself.
-// See docs/guide/simulation.md, "Evaluations elsewhere".
+// See docs/guide/simulation.md, "Evaluations on other machines".
 #pragma once
 
 #include <optional>

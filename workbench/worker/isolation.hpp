@@ -9,8 +9,7 @@
 
 namespace wb::worker {
 
-/// Each level includes the previous ones. See docs/contracts/worker_protocol.md, "What confines a
-/// subject".
+/// Each level includes the previous ones. See docs/contracts/confinement.md.
 enum class Isolation {
   rlimits,    ///< limits, no new privileges, fewer capabilities
   landlock,   ///< writes to its own folder only
