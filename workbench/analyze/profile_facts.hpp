@@ -12,7 +12,7 @@
 
 namespace wb::analyze {
 
-/// The payload of a profile_taken event (docs/contracts/events.md): kernels where a
+/// The payload of a profile_taken event (docs/contracts/session_format.md): kernels where a
 /// profiler looked (ncu, torch.profiler), else a blind spot with its reason; answers of other tools
 /// add nothing. What is not well formed in the records is left out.
 void add_profile(measure::Evidence& evidence, const Json& payload, std::int64_t event);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Does a gain stand on fresh inputs? Timed calls see the same inputs again and again; here both
 // sides' first calls on inputs that they never saw say what timed calls leave out. Pure; the worker
-// takes the calls, the engine asks. Formulas and reasons:
-// docs/contracts/fresh_inputs.md.
+// takes the calls, the engine asks. Formulas and reasons: docs/contracts/measurement.md, "Fresh
+// inputs".
 #pragma once
 
 #include <cstdint>

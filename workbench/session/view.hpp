@@ -15,7 +15,7 @@
 
 namespace wb::session {
 
-/// A payload and the event it stands in. Fields: docs/contracts/events.md.
+/// A payload and the event it stands in. Fields: docs/contracts/session_format.md.
 struct Fact {
   std::int64_t seq = 0;
   std::string t;

@@ -9,7 +9,7 @@
 
 namespace wb::worker {
 
-/// Each holds what stands before it. docs/contracts/confinement.md.
+/// Each holds what stands before it. docs/contracts/worker_protocol.md, "What confines a subject".
 enum class Isolation {
   rlimits,    ///< limits, no new privileges, fewer capabilities
   landlock,   ///< writes to its own folder only
