@@ -139,7 +139,7 @@ TEST_CASE("Intervals keep their coverage of the true speedup", "[measure][simula
   }
 }
 
-// The table of docs/results/comparison_rule.md, a few minutes: `unit_measure "[table]"`.
+// The table of docs/contracts/measurement.md, a few minutes: `unit_measure "[table]"`.
 TEST_CASE("Rates of the outcomes by effort", "[.][table]") {
   fmt::print(
       "| bias | effort | false wins | equal code same | interval holds truth | 1.05 | 1.10 | 1.20 "
