@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine_thread.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 #include <pthread.h>

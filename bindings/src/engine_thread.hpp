@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/services.hpp"
+#include "core/json.hpp"
 #include "engine/engine.hpp"
 
 namespace wb::python {

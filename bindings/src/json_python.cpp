@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "json_python.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,7 @@
 #include "cli/services.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "json_python.hpp"
 #include "py_engine.hpp"
 #include "raising.hpp"

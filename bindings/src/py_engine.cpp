@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "py_engine.hpp"
+#include "core/json.hpp"
 
 #include <pybind11/stl.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "raising.hpp"
+#include "core/json.hpp"
 
 #include "json_python.hpp"
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "search/program.hpp"
 
 namespace wb::python {

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.hpp"
 #include "measure/statistics.hpp"
 #include "session/log.hpp"
 #include "session/storage.hpp"

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/json.hpp"
 #include "session/session.hpp"
 
 namespace wb::testing {

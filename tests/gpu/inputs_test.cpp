@@ -6,6 +6,7 @@
 
 #include "core/files.hpp"
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "gpu/gpu.hpp"
 #include "support/random_problem.hpp"
 #include "variant/installed.hpp"

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.hpp"
 #include "protocol/protocol.hpp"
 #include "runner/transport.hpp"
 

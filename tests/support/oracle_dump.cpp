@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "problem/verdict.hpp"
 
 namespace {

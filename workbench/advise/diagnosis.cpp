@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "advise/remedy.hpp"
+#include "core/json.hpp"
 
 namespace wb::advise {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A diagnosis as JSON, for the verb `diagnose` and the event causes_decided.
 #include "advise/diagnosis.hpp"
+#include "core/json.hpp"
 
 namespace wb::advise {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A roadmap as JSON, for the verb `advise` and the event roadmap_made.
 #include "advise/roadmap.hpp"
+#include "core/json.hpp"
 
 namespace wb::advise {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/compiled_code.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 

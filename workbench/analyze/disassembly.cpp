@@ -9,6 +9,7 @@
 
 #include "analyze/sass_loops.hpp"
 #include "analyze/shared_banks.hpp"
+#include "core/json.hpp"
 #include "variant/ptxas_record.hpp"
 
 namespace wb::analyze {

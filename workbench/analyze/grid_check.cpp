@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyze/evidence_view.hpp"
+#include "core/json.hpp"
 
 namespace wb::analyze {
 

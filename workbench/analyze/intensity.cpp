@@ -10,6 +10,7 @@
 
 #include "analyze/evidence_view.hpp"
 #include "analyze/traffic.hpp"
+#include "core/json.hpp"
 #include "measure/finding.hpp"
 #include "problem/attention.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/profile_facts.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <charconv>

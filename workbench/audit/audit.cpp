@@ -8,6 +8,7 @@
 #include "audit/checks.hpp"
 #include "audit/field.hpp"
 #include "audit/unjudged.hpp"
+#include "core/json.hpp"
 
 namespace wb::audit {
 

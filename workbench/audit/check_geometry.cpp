@@ -10,6 +10,7 @@
 
 #include "audit/checks.hpp"
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 
 namespace wb::audit {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "audit/audit.hpp"
 #include "audit/repair.hpp"
+#include "core/json.hpp"
 
 namespace wb::audit {
 

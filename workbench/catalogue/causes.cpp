@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "catalogue/causes.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "variant/manifest.hpp"
 
 namespace wb::catalogue {

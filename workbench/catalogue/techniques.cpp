@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/json.hpp"
 #include "variant/restriction.hpp"
 
 namespace wb::catalogue {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 #include "engine/verb.hpp"
 #include "variant/variant.hpp"
 

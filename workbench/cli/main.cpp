@@ -20,6 +20,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/services.hpp"
 #include "core/inherited.hpp"
+#include "core/json.hpp"
 #include "core/process.hpp"
 #include "core/writing.hpp"
 #include "engine/engine.hpp"

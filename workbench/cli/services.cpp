@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/json.hpp"
 #include "core/process.hpp"
 #include "device/device.hpp"
 #include "variant/installed.hpp"

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 #include "device/device.hpp"
 
 namespace wb::device {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/building.hpp"
 #include "engine/closing.hpp"
 #include "engine/comparing.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/evidence.hpp"
 #include "engine/services.hpp"

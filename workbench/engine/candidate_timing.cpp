@@ -3,6 +3,7 @@
 // rivals; then the comparisons.
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/evidence.hpp"

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/milestones.hpp"
 #include "report/report.hpp"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/first_calls.hpp"
 #include "engine/objective.hpp"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/environment.hpp"
 
 namespace wb::engine {

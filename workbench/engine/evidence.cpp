@@ -7,6 +7,7 @@
 #include "analyze/analysis.hpp"
 #include "analyze/compiled_code.hpp"
 #include "analyze/profile_facts.hpp"
+#include "core/json.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"

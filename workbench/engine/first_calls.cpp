@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/timing.hpp"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/settings.hpp"

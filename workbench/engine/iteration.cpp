@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/budget.hpp"
 #include "engine/building.hpp"
 #include "engine/closing.hpp"

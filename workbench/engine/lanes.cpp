@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "measure/roofline.hpp"
 

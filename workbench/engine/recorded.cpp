@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/stored.hpp"
 
 namespace wb::engine {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analyze/analysis.hpp"
+#include "core/json.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/evidence.hpp"

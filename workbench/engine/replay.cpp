@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 
 namespace wb::engine {
 

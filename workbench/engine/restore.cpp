@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/json.hpp"
 #include "engine/baseline.hpp"
 #include "engine/building.hpp"
 #include "engine/context.hpp"

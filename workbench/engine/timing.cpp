@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/first_calls.hpp"
 #include "engine/settings.hpp"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 
 namespace wb::engine {

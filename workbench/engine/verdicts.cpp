@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"

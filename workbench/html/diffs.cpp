@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/json.hpp"
 #include "html/document.hpp"
 #include "html/text.hpp"
 #include "report/source_changes.hpp"

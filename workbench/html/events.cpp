@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "html/document.hpp"
 #include "html/text.hpp"
 

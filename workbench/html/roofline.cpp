@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/json.hpp"
 #include "html/document.hpp"
 #include "html/scale.hpp"
 #include "html/text.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/json.hpp"
 #include "html/document.hpp"
 #include "html/html.hpp"
 #include "html/scale.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "html/document.hpp"
 #include "html/scale.hpp"
 #include "html/text.hpp"

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/json.hpp"
 #include "report/fields.hpp"
 
 namespace wb::html {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <random>
 
+#include "core/json.hpp"
 #include "measure/hierarchy.hpp"
 
 namespace wb::measure {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/csv.hpp"
+#include "core/json.hpp"
 
 namespace wb::measure {
 namespace {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/json.hpp"
 #include "measure/statistics.hpp"
 
 namespace wb::measure {

@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 
+#include "core/json.hpp"
 #include "core/plain_text.hpp"
 
 namespace wb::playbook {

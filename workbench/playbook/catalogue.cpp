@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "core/plain_text.hpp"
 #include "playbook/agent_file.hpp"
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/json.hpp"
 #include "playbook/json_lua.hpp"
 #include "playbook/playbook.hpp"
 #include "playbook/sandbox.hpp"

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/json.hpp"
 #include "playbook/lua_scopes.hpp"
 
 namespace wb::playbook::lua {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "engine/engine.hpp"
 #include "playbook/wire.hpp"
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/json.hpp"
 #include "playbook/lua_program.hpp"
 #include "verbs/table.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "playbook/agent_file.hpp"
 #include "playbook/owner.hpp"
 #include "playbook/static_check.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "problem/call_form.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 

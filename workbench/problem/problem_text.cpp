@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 #include "problem/problem.hpp"
 
 namespace wb::problem {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/json.hpp"
 #include "problem/verdict.hpp"
 
 namespace wb::problem {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "protocol/fields.hpp"
 #include "protocol/protocol.hpp"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/json.hpp"
 #include "protocol/fields.hpp"
 #include "protocol/protocol.hpp"
 

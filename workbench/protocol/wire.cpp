@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "core/json.hpp"
 #include "protocol/fields.hpp"
 #include "protocol/protocol.hpp"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "report/causes.hpp"
 #include "report/fixes.hpp"
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/json.hpp"
 #include "report/causes.hpp"
 #include "report/evidence.hpp"
 #include "report/report.hpp"

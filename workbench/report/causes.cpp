@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analyze/analysis.hpp"
+#include "core/json.hpp"
 #include "report/evidence.hpp"
 #include "report/report.hpp"
 

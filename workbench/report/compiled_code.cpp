@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "report/sections.hpp"
 
 namespace wb::report {

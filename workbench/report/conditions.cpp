@@ -2,6 +2,7 @@
 // A GPU's settings, and its state while figures were taken, in words.
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "report/sections.hpp"
 
 namespace wb::report {

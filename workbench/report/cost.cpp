@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "report/format.hpp"
 
 namespace wb::report {

@@ -2,6 +2,7 @@
 // Where it ran: device, peaks and their source, tools, and what changed when it was resumed.
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "report/sections.hpp"
 
 namespace wb::report {

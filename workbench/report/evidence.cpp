@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analyze/profile_facts.hpp"
+#include "core/json.hpp"
 #include "report/facts.hpp"
 
 namespace wb::report {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/fields.hpp"
+#include "core/json.hpp"
 
 #include <chrono>
 #include <cmath>

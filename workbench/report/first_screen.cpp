@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/json.hpp"
 #include "report/sections.hpp"
 #include "session/session.hpp"
 

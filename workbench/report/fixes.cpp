@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/fixes.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "core/json.hpp"
 #include "report/cost.hpp"
 #include "report/sections.hpp"
 

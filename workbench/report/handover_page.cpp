@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "report/next_iteration.hpp"
 #include "report/report.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "report/causes.hpp"
 
 namespace wb::report {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/json.hpp"
 #include "report/facts.hpp"
 
 namespace wb::report {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analyze/analysis.hpp"
+#include "core/json.hpp"
 #include "report/evidence.hpp"
 #include "report/next_iteration.hpp"
 #include "report/report.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/json.hpp"
 #include "report/sections.hpp"
 
 namespace wb::report {

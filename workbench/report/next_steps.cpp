@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"
 

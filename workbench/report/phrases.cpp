@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "measure/roofline.hpp"
 #include "measure/statistics.hpp"
 #include "report/sections.hpp"

@@ -3,6 +3,7 @@
 // confirmed steps that lead from the start to it.
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "report/sections.hpp"
 
 namespace wb::report {

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "core/json.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"
 

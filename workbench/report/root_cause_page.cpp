@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analyze/scaling_families.hpp"
+#include "core/json.hpp"
 #include "report/causes.hpp"
 #include "report/evidence.hpp"
 #include "report/fixes.hpp"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"
 #include "session/session.hpp"

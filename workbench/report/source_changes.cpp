@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "core/json.hpp"
 #include "report/facts.hpp"
 #include "session/line_diff.hpp"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyze/scaling_families.hpp"
+#include "core/json.hpp"
 
 namespace wb::report {
 

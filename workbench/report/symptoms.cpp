@@ -3,6 +3,7 @@
 // observation.
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "report/causes.hpp"
 
 namespace wb::report {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 
 namespace wb::runner {
 

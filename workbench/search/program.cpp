@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "search/program.hpp"
+#include "core/json.hpp"
 
 #include <cmath>
 

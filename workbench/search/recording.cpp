@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "search/recording.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scores: from comparisons, and as the log stores them.
+#include "core/json.hpp"
 #include "search/strategy.hpp"
 
 namespace wb::search {

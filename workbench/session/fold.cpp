@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/json.hpp"
 #include "session/fold_rules.hpp"
 #include "session/log_reader.hpp"
 

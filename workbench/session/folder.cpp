@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "session/session.hpp"
 
 namespace wb::session {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "session/log_reader.hpp"
 #include "session/storage.hpp"
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "core/json.hpp"
 #include "session/commits.hpp"
 #include "session/storage.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "session/identifying.hpp"
 
 namespace wb::session {

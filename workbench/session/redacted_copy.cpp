@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "session/folder.hpp"
 #include "session/log_reader.hpp"
 

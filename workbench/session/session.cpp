@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "session/commits.hpp"
 #include "session/lost_tail.hpp"
 #include "session/session_state.hpp"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "session/commits.hpp"
 
 namespace wb::session {

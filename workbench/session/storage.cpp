@@ -8,6 +8,7 @@
 
 #include "core/byte_source.hpp"
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "session/log.hpp"
 #include "session/session.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/view.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 

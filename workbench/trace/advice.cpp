@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/json.hpp"
 #include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
 #include "trace/replay.hpp"

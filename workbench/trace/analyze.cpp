@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "core/writing.hpp"
 #include "trace/metrics.hpp"
 #include "trace/metrics_row.hpp"

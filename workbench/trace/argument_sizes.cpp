@@ -10,6 +10,7 @@
 #include <charconv>
 #include <limits>
 
+#include "core/json.hpp"
 #include "trace/argument_shapes.hpp"
 
 namespace wb::trace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/json.hpp"
 #include "trace/advice.hpp"
 #include "trace/analyze.hpp"
 #include "trace/findings_tables.hpp"

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trace/markdown.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 

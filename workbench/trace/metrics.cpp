@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "trace/metrics_row.hpp"
 #include "trace/units.hpp"
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 #include "trace/platforms.hpp"
 
 namespace wb::trace {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/json.hpp"
 #include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
 #include "trace/units.hpp"

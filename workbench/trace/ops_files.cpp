@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/json.hpp"
 #include "trace/csv.hpp"
 #include "trace/op_rows.hpp"
 #include "trace/units.hpp"

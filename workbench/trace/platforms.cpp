@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 #include "device/device.hpp"
 #include "trace/units.hpp"
 

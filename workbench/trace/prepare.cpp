@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/json.hpp"
 #include "core/writing.hpp"
 #include "trace/model_pattern.hpp"
 #include "trace/op_rows.hpp"

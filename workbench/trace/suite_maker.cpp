@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "trace/prepare.hpp"
 #include "trace/replay.hpp"
 #include "trace/units.hpp"

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "core/json.hpp"
 #include "trace/argument_shapes.hpp"
 
 namespace wb::trace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One evaluation of a tune: built, identified by its code hash, answered on this device. Also the
 // search's own state: turns of a race's earlier stages, and whether the best is proved.
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/subject.hpp"
 #include "tune/builds.hpp"

@@ -7,6 +7,7 @@
 
 #include <numeric>
 
+#include "core/json.hpp"
 #include "engine/building.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"

@@ -2,6 +2,7 @@
 // Requests. Replies: evaluation_reply.cpp.
 #include "tune/evaluation_exchange.hpp"
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/objective.hpp"
 #include "engine/settings.hpp"

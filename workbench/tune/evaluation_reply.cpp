@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "tune/code_hash.hpp"

@@ -2,6 +2,7 @@
 // A search's answers in the log, and what an interrupted run knows from them.
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "engine/subject.hpp"
 #include "tune/code_hash.hpp"
 #include "tune/evaluation.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/budget.hpp"
 #include "engine/building.hpp"
 #include "engine/context.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "tune/evaluation_exchange.hpp"
 
 namespace wb::tune {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/budget.hpp"
 #include "engine/building.hpp"
 #include "engine/context.hpp"

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/evidence.hpp"
 #include "engine/iteration.hpp"

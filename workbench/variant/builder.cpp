@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "variant/cache_lock.hpp"
 #include "variant/cache_search.hpp"
 #include "variant/grants.hpp"

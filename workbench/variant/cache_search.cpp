@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "variant/cache_search.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 

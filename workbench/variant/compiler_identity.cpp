@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "core/process.hpp"
 
 namespace wb::variant {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Words of manifests, their JSON form and the support query; manifest_reader.cpp reads them.
 #include "variant/manifest.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 

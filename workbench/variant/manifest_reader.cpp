@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The strict manifest reader: every key is known, every name is in its closed list and every path
 // stays inside the folder, so that later stages can trust a manifest.
+#include "core/json.hpp"
 #include "variant/manifest.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "variant/ptxas_record.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "variant/closure.hpp"
 
 namespace wb::variant {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "verbs/rules.hpp"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyze/analysis.hpp"
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "audit/audit.hpp"
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "session/storage.hpp"

@@ -11,6 +11,7 @@
 #include "audit/figure.hpp"
 #include "audit/repair.hpp"
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "report/report.hpp"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "verbs/arguments.hpp"

@@ -6,6 +6,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"

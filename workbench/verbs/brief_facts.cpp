@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/json.hpp"
 #include "engine/budget.hpp"
 #include "engine/recorded.hpp"
 #include "engine/stored.hpp"

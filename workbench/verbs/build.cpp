@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"
 #include "engine/subject.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/copies.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,7 @@
 
 #include "analyze/analysis.hpp"
 #include "analyze/compiled_code.hpp"
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"

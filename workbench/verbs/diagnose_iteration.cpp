@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/stored.hpp"

@@ -9,6 +9,7 @@
 
 #include "analyze/analysis.hpp"
 #include "analyze/disassembly.hpp"
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "engine/evidence.hpp"

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/environment.hpp"
 #include "engine/services.hpp"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/closing.hpp"
 #include "engine/context.hpp"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/inherited.hpp"
+#include "core/json.hpp"
 #include "device/control_groups.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"

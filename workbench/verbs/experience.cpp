@@ -7,6 +7,7 @@
 
 #include "advise/roadmap.hpp"
 #include "catalogue/causes.hpp"
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "report/format.hpp"

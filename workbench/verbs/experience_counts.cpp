@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/stored.hpp"
 

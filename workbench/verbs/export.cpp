@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "core/unfinished_folder.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"

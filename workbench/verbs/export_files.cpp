@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/stored.hpp"
 #include "engine/subject.hpp"

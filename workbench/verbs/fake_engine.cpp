@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/json.hpp"
 #include "engine/engine.hpp"
 #include "engine/verb.hpp"
 #include "verbs/table.hpp"

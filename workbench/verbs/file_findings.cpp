@@ -13,6 +13,7 @@
 #include "analyze/measured_table.hpp"
 #include "analyze/profile_facts.hpp"
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 #include "core/plain_text.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"

@@ -2,6 +2,7 @@
 // `gc`: trims the cache of built artifacts.
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "variant/cache_trim.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "audit/import.hpp"
+#include "core/json.hpp"
 #include "core/writing.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"

@@ -12,6 +12,7 @@
 #include <limits>
 #include <thread>
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/replay.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `kernels`: lists the available kernels.
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "verbs/arguments.hpp"

@@ -2,6 +2,7 @@
 // `loops`: compares the loops of two variants or families.
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "core/json.hpp"
 #include "core/unfinished_folder.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/floors.hpp"

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "engine/baseline.hpp"
 #include "engine/context.hpp"
 #include "engine/environment.hpp"

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"

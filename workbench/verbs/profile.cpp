@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "core/json.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"
 #include "engine/evidence.hpp"

@@ -2,6 +2,7 @@
 // `proof`: which artifact of a variant passed in a session, and what its passes cover (proven.hpp).
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/recorded.hpp"
 #include "engine/subject.hpp"

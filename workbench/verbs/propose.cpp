@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/budget.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"

@@ -5,6 +5,7 @@
 #include <limits>
 #include <tuple>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"

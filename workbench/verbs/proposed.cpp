@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/building.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/subject.hpp"
 #include "verbs/proven.hpp"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"
 #include "engine/recorded.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `record usage`: logs the cost of an agent's model.
+#include "core/json.hpp"
 #include "engine/budget.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"

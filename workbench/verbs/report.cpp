@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/environment.hpp"

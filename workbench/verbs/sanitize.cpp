@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"
 #include "engine/evidence.hpp"

@@ -2,6 +2,7 @@
 #include "verbs/series.hpp"
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"

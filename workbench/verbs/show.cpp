@@ -6,6 +6,7 @@
 
 #include <charconv>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/verb.hpp"

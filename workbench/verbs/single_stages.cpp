@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "device/cpu_limits.hpp"
 #include "engine/context.hpp"
 #include "engine/settings.hpp"

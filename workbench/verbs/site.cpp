@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "core/unfinished_folder.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/situation.hpp"
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/environment.hpp"
 #include "engine/recorded.hpp"
 #include "engine/stored.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `suites`: lists the available problem suites.
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/suite_selection.hpp"

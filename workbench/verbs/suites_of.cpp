@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/services.hpp"
 #include "verbs/suite_selection.hpp"

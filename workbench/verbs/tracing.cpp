@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/ascii.hpp"
+#include "core/json.hpp"
 #include "core/process.hpp"
 #include "core/writing.hpp"
 #include "trace/analyze.hpp"

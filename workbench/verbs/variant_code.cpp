@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "engine/building.hpp"
 #include "engine/context.hpp"
 #include "engine/stored.hpp"

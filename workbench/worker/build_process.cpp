@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/json.hpp"
 #include "worker/failure.hpp"
 #include "worker/forked.hpp"
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/json.hpp"
 #include "core/secret.hpp"
 #include "worker/failure.hpp"
 #include "worker/foreign_result.hpp"

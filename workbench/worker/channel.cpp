@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "worker/channel.hpp"
+#include "core/json.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/json.hpp"
 #include "worker/confine.hpp"
 #include "worker/cuda/call_args.hpp"
 #include "worker/failure.hpp"

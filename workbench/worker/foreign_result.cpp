@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "problem/inputs.hpp"
 
 namespace wb::worker {

@@ -11,6 +11,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/json.hpp"
 #include "core/process.hpp"
 #include "worker/failure.hpp"
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <tuple>
 
+#include "core/json.hpp"
 #include "core/secret.hpp"
 #include "measure/statistics.hpp"
 #include "worker/caches.hpp"

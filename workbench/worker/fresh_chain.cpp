@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/json.hpp"
 #include "core/secret.hpp"
 #include "worker/cuda/device/params.hpp"
 #include "worker/cuda/gpu_inputs.hpp"

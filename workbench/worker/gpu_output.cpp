@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/json.hpp"
 #include "measure/statistics.hpp"
 #include "worker/microseconds.hpp"
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/json.hpp"
 #include "core/secret.hpp"
 #include "protocol/protocol.hpp"
 #include "worker/caches.hpp"

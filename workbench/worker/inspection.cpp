@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/json.hpp"
 #include "core/process.hpp"
 #include "measure/ncu_report.hpp"
 #include "variant/builder.hpp"

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.hpp"
 #include "core/secret.hpp"
 #include "worker/cuda/gpu_device.hpp"
 #include "worker/cuda/gpu_judge.hpp"

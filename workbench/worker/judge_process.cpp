@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/json.hpp"
 #include "worker/failure.hpp"
 #include "worker/roles.hpp"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/json.hpp"
 #include "worker/failure.hpp"
 #include "worker/hand_over.hpp"
 

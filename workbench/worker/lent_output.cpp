@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "worker/lent_output.hpp"
+#include "core/json.hpp"
 
 #include <utility>
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.hpp"
 #include "core/secret.hpp"
 #include "worker/call_output.hpp"
 #include "worker/failure.hpp"

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/json.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
 #include "worker/failure.hpp"
 #include "worker/hand_over.hpp"

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/json.hpp"
 #include "worker/roles.hpp"
 
 namespace wb::worker {

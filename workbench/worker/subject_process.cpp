@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/json.hpp"
 #include "worker/cpu_time.hpp"
 #include "worker/failure.hpp"
 #include "worker/oom_cause.hpp"

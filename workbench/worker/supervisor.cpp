@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/json.hpp"
 #include "core/process.hpp"
 #include "core/secret.hpp"
 #include "worker/build_process.hpp"

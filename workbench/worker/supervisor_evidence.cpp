@@ -3,6 +3,7 @@
 // tool starts; a Python subject, whose libraries launch kernels, from inside.
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "worker/failure.hpp"
 #include "worker/inspection.hpp"
 #include "worker/kernel_names.hpp"

@@ -3,6 +3,7 @@
 // after a failure.
 #include <fmt/format.h>
 
+#include "core/json.hpp"
 #include "measure/statistics.hpp"
 #include "worker/calibrate.hpp"
 #include "worker/failure.hpp"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/json.hpp"
 #include "core/secret.hpp"
 #include "worker/microseconds.hpp"
 #include "worker/turn_conductor.hpp"

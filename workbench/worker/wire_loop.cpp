@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/inherited.hpp"
+#include "core/json.hpp"
 #include "worker/roles.hpp"
 #include "worker/supervisor.hpp"
 

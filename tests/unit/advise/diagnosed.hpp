@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "advise/diagnosis.hpp"
+#include "core/json.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "core/json.hpp"
 #include "diagnosed.hpp"
 
 using namespace wb;

@@ -3,6 +3,7 @@
 // that refutes it and one that decides nothing. A new cause takes one row.
 #include <set>
 
+#include "core/json.hpp"
 #include "diagnosed.hpp"
 
 using namespace wb;

@@ -2,6 +2,7 @@
 // Comparisons of ours with a reference: the tables of the documents, and the conclusions that are
 // allowed.
 #include "analyze/profile_facts.hpp"
+#include "core/json.hpp"
 #include "made_evidence.hpp"
 #include "support/catch.hpp"
 

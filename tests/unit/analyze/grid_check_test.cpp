@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Grids as a tool prints them, compared with those that batch and heads imply.
 #include "analyze/profile_facts.hpp"
+#include "core/json.hpp"
 #include "made_evidence.hpp"
 #include "support/catch.hpp"
 

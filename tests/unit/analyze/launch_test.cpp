@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/profile_facts.hpp"
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "made_evidence.hpp"
 #include "measure/ncu_report.hpp"
 #include "support/catch.hpp"

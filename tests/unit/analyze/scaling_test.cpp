@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
+#include "core/json.hpp"
 #include "made_evidence.hpp"
 #include "support/catch.hpp"
 

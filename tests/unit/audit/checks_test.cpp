@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "audited.hpp"
+#include "core/json.hpp"
 #include "support/catch.hpp"
 
 using namespace wb::audit;

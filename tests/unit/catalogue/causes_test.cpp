@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/json.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 

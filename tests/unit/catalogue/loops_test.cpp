@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "catalogue/loops.hpp"
 
+#include "core/json.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 #include "variant/manifest.hpp"

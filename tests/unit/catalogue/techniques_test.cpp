@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "cli/command_line.hpp"
 #include "core/clock.hpp"
+#include "core/json.hpp"
 #include "engine/engine.hpp"
 #include "playbook/agent_file.hpp"
 #include "playbook/owner.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/command_line.hpp"
 
+#include "core/json.hpp"
 #include "support/catch.hpp"
 #include "support/memory_file_system.hpp"
 #include "verbs/table.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "device/device.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine/budget.hpp"
+#include "core/json.hpp"
 
 #include "support/catch.hpp"
 

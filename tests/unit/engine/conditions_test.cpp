@@ -2,6 +2,7 @@
 // How the engine uses a GPU's conditions: which turns decide, and what the log keeps.
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;

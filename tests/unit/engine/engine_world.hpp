@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.hpp"
 #include "engine/engine.hpp"
 #include "support/catch.hpp"
 #include "support/fake_clock.hpp"

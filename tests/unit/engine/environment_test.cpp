@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The device that a step of a session measures on if none is named.
 #include "engine/environment.hpp"
+#include "core/json.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A gain has to hold on fresh inputs: the effect on comparisons, iterations and their log if first
 // calls do not confirm it.
+#include "core/json.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Noise floors that were taken while a machine was busy: reported when the session opens, taken
 // again by a verb and before an iteration compares, and kept apart by the log.
+#include "core/json.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;

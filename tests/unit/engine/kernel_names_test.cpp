@@ -3,6 +3,7 @@
 // processes that nothing is timed in.
 #include <set>
 
+#include "core/json.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;

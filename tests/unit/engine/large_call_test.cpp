@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Data too large for a line of the log: texts are refused before anything is written, source files
 // and answers go into blobs and come back whole.
+#include "core/json.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Confirmation on a GPU: a compute-bound problem is timed in both regimes, and a gain in one of
 // them only is none.
+#include "core/json.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine/replay.hpp"
+#include "core/json.hpp"
 
 #include "support/catch.hpp"
 #include "support/fake_clock.hpp"

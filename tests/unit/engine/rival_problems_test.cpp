@@ -4,6 +4,7 @@
 #include <fstream>
 #include <set>
 
+#include "core/json.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <set>
 
+#include "core/json.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;

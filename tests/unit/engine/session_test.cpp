@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whole sessions against a fake worker: the winner, the timed subjects, and the events in the log.
+#include "core/json.hpp"
 #include "engine_world.hpp"
 
 using namespace wb;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "session/repository.hpp"
 
 namespace wb::testing {

@@ -2,6 +2,7 @@
 // The page of a session: its required parts, and that no log can break it.
 #include <regex>
 
+#include "core/json.hpp"
 #include "html/html.hpp"
 #include "report/report.hpp"
 #include "stored_session.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "measure/conditions.hpp"
+#include "core/json.hpp"
 
 #include "measure/plan.hpp"
 #include "support/catch.hpp"

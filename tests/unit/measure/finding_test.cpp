@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "measure/finding.hpp"
+#include "core/json.hpp"
 
 #include <cmath>
 

@@ -2,6 +2,7 @@
 // Intervals without information are reported as such, without a figure.
 #include <cmath>
 
+#include "core/json.hpp"
 #include "measure/statistics.hpp"
 #include "support/catch.hpp"
 

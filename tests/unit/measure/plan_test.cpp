@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "measure/plan.hpp"
+#include "core/json.hpp"
 
 #include <cmath>
 #include <functional>

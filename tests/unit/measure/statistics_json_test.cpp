@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
+#include "core/json.hpp"
 #include "measure/statistics.hpp"
 #include "support/catch.hpp"
 

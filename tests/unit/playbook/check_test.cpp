@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "core/clock.hpp"
+#include "core/json.hpp"
 #include "playbook/playbook.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "playbook/json_lua.hpp"
+#include "core/json.hpp"
 
 #include <memory>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The owner against the real host process: messages, limits, determinism.
 #include "playbook/owner.hpp"
+#include "core/json.hpp"
 
 #include <sys/stat.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "problem/inputs.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <cmath>

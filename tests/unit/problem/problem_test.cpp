@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "problem/problem.hpp"
+#include "core/json.hpp"
 
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "problem/verdict.hpp"
+#include "core/json.hpp"
 
 #include <cmath>
 #include <limits>

@@ -2,6 +2,7 @@
 #include <limits>
 #include <string>
 
+#include "core/json.hpp"
 #include "protocol/protocol.hpp"
 #include "support/catch.hpp"
 

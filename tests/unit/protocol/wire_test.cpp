@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string>
 
+#include "core/json.hpp"
 #include "protocol/protocol.hpp"
 #include "support/catch.hpp"
 

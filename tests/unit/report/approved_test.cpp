@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

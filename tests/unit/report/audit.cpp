@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "audit_text.hpp"
+#include "core/json.hpp"
 
 namespace wb::test {
 namespace {

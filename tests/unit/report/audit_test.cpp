@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "session/log.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What pages report about the GPU on which figures were taken.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

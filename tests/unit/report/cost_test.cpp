@@ -4,6 +4,7 @@
 #include <sstream>
 #include <vector>
 
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/cost.hpp"
 #include "report/report.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A suite from a profile: the effect of the kernels' gains on the whole program.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From a log back to evidence, and the tables of what problems demand and kernels launch.
 #include "report/evidence.hpp"
+#include "core/json.hpp"
 
 #include <set>
 

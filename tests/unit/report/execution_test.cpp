@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Phases of a session: planned minutes, actual minutes and results.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

@@ -3,6 +3,7 @@
 // a time, threads at work, where a fix is, times after it.
 #include <cmath>
 
+#include "core/json.hpp"
 #include "device/device.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/format.hpp"
+#include "core/json.hpp"
 #include "support/catch.hpp"
 
 using namespace wb::report;

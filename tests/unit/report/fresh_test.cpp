@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What reports say about first calls on fresh inputs and about unusable noise floors.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

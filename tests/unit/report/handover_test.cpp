@@ -4,6 +4,7 @@
 
 #include "analyze/analysis.hpp"
 #include "audit.hpp"
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"

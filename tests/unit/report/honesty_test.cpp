@@ -4,6 +4,7 @@
 #include <regex>
 #include <sstream>
 
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The pages say which kernels a rival's calls launched, or why that is not known.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "log_builder.hpp"
+#include "core/json.hpp"
 
 #include "support/catch.hpp"
 

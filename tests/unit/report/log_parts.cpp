@@ -2,6 +2,7 @@
 // The events of the example session (log_story.cpp).
 #include <cmath>
 
+#include "core/json.hpp"
 #include "log_builder.hpp"
 
 namespace wb::test {

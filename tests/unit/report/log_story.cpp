@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The story: iterations of every kind, and a whole session of them.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 
 namespace wb::test {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A comparison of two loops, with the figures of a session that measured both.
 #include "report/loops.hpp"
+#include "core/json.hpp"
 
 #include "log_builder.hpp"
 #include "support/catch.hpp"

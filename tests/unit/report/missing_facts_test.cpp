@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every log gives a page: sessions killed at any point, missing facts, facts of the wrong type. The
 // page names what is unknown.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

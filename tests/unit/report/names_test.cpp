@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The names of problems on pages, and the problems' sizes.
 #include "report/names.hpp"
+#include "core/json.hpp"
 
 #include "log_builder.hpp"
 #include "report/report.hpp"

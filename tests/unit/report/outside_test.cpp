@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The iteration page shows the ptxas output for the candidate's kernels.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

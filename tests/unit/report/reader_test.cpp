@@ -2,6 +2,7 @@
 // What a reader who did not follow the session needs: who the rival is, plans side by side, which
 // figures are missing and why, how the hypotheses were decided, how much evidence there is, and
 // what to do next.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tables show both regimes where a comparison was made in both.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

@@ -4,6 +4,7 @@
 
 #include "core/files.hpp"
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The status screen and `sdpa-wb show` of single events.
+#include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/report.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "runner/worker_client.hpp"
+#include "core/json.hpp"
 
 #include <fstream>
 

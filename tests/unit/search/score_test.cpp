@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scores: from comparisons and duplicates, their JSON, early stop and the width of asks.
+#include "core/json.hpp"
 #include "search/strategy.hpp"
 
 #include "support/catch.hpp"

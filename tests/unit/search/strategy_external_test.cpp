@@ -2,6 +2,7 @@
 // tpe, cma_es, gp: what an external search is told, and how its proposals are used.
 #include <set>
 
+#include "core/json.hpp"
 #include "search/program.hpp"
 #include "search/strategy.hpp"
 #include "support/catch.hpp"

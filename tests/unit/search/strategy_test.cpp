@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What holds for every strategy: valid configurations only, none twice, reproducible, resumable.
 #include "search/strategy.hpp"
+#include "core/json.hpp"
 
 #include <set>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Closing iterations and sessions: what the commits hold, and that they can be made again.
+#include "core/json.hpp"
 #include "session/commits.hpp"
 
 #include "core/hash.hpp"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 
 namespace wb::testing {
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "core/json.hpp"
 #include "session/session.hpp"
 #include "support/fake_clock.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every call of the file system fails once, and permanently, at every point of a session's life:
 // each time there is a typed error, nothing acknowledged is lost and the session can be continued.
+#include "core/json.hpp"
 #include "session/repository.hpp"
 #include "support/fault_file_system.hpp"
 #include "unit/session/example_session.hpp"

@@ -2,6 +2,7 @@
 // Released formats stay readable: the folder in tests/data/session_v1.tar.gz was written by the
 // first version and is never changed. A later format gets a fixture of its own beside it.
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "session/archive.hpp"
 #include "session/storage.hpp"
 #include "support/places.hpp"

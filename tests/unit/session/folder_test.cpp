@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/folder.hpp"
+#include "core/json.hpp"
 
 #include <sys/stat.h>
 

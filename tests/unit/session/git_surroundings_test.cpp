@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // States of git repositories around a session: an unsuitable one is refused before anything is
 // made, with the remedy for its cause; harmless ones are accepted.
+#include "core/json.hpp"
 #include "support/fault_file_system.hpp"
 #include "unit/session/users_repository.hpp"
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "core/json.hpp"
 #include "support/forwarding_file_system.hpp"
 #include "support/in_child.hpp"
 #include "unit/session/example_session.hpp"

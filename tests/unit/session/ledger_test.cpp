@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/ledger.hpp"
+#include "core/json.hpp"
 
 #include <limits>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/log.hpp"
+#include "core/json.hpp"
 
 #include <zlib.h>
 

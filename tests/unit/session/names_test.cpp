@@ -2,6 +2,7 @@
 // The names of sessions for folders and archives, in whatever form the path is given.
 #include <unistd.h>
 
+#include "core/json.hpp"
 #include "session/archive.hpp"
 #include "session/session.hpp"
 #include "session/storage.hpp"

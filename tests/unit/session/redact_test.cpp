@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/redact.hpp"
+#include "core/json.hpp"
 
 #include "core/hash.hpp"
 #include "session/log_reader.hpp"

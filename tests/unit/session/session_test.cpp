@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/session.hpp"
+#include "core/json.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sessions that commit to a branch of the user's repository: its existing content is unchanged.
+#include "core/json.hpp"
 #include "unit/session/users_repository.hpp"
 
 using namespace wb;

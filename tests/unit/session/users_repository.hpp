@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "core/json.hpp"
 #include "session/session.hpp"
 #include "support/torture.hpp"
 #include "unit/session/example_session.hpp"

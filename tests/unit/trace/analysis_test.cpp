@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The rules of failure and of wording, and figures of small tables.
+#include "core/json.hpp"
 #include "support/catch.hpp"
 #include "trace/advice.hpp"
 #include "trace/analyze.hpp"

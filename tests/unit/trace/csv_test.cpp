@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trace/csv.hpp"
+#include "core/json.hpp"
 
 #include <random>
 

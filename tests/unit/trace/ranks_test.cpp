@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Files of several ranks: ids are unique in a process, not in a file.
+#include "core/json.hpp"
 #include "support/catch.hpp"
 #include "trace/op_rows.hpp"
 #include "trace/prepare.hpp"

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "core/json.hpp"
 #include "support/catch.hpp"
 #include "trace/model_pattern.hpp"
 #include "trace/op_rows.hpp"

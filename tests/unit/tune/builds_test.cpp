@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The queue of builds ahead of a tune, and where its builders may run.
 #include "tune/builds.hpp"
+#include "core/json.hpp"
 
 #include <atomic>
 #include <set>

@@ -2,6 +2,7 @@
 // The verdict that each configuration of a tune gets, and that a screening alone gains nothing.
 #include <algorithm>
 
+#include "core/json.hpp"
 #include "tune_bench.hpp"
 
 using namespace wb;

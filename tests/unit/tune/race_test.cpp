@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Races: variants of any kernels against each other, as one iteration.
+#include "core/json.hpp"
 #include "tune_bench.hpp"
 
 using namespace wb;

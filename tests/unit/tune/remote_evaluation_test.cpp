@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "core/json.hpp"
 #include "tune/evaluate.hpp"
 #include "tune_bench.hpp"
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "engine/engine.hpp"
 #include "search/search_space.hpp"
 #include "support/catch.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/json.hpp"
 #include "tune_bench.hpp"
 
 using namespace wb;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <regex>
 
+#include "core/json.hpp"
 #include "kernel_conformance.hpp"
 #include "kernel_folder.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The logs in tests/data/ptxas_13.0 are what nvcc 13.0.88 printed for sm_90a.
 #include "variant/ptxas_record.hpp"
+#include "core/json.hpp"
 
 #include "core/files.hpp"
 #include "support/catch.hpp"

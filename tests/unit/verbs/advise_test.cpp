@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `advise`: a session's log becomes a situation, and a roadmap is stored when the session closes.
+#include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
 
 using namespace wb;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/json.hpp"
 #include "verbs/file_findings.hpp"
 
 #include "report/evidence.hpp"

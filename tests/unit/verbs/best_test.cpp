@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "catalogue/dispatch.hpp"
+#include "core/json.hpp"
 #include "session/log.hpp"
 #include "session/storage.hpp"
 #include "support/places.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `brief`: never more than 4 KiB, a function of the log alone, silent about held-out shapes.
+#include "core/json.hpp"
 #include "support/fake_clock.hpp"
 #include "support/places.hpp"
 #include "unit/engine/engine_world.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // build and show of a variant's code; CUDA variants where the device is a CPU.
+#include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
 
 using namespace wb;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // check, measure and compare inside a session: between iterations, in the log, and nothing broken.
+#include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
 
 using namespace wb;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `diagnose`: causes are checked against a session's log or files, measured if they are open,
 // stored in the log and shown by its reports.
+#include "core/json.hpp"
 #include "verbs/decided_causes.hpp"
 
 #include "analyze/analysis.hpp"

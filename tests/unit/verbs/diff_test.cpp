@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `diff`: ratios to a shared rival decide, never times; what changed around them is listed.
+#include "core/json.hpp"
 #include "support/places.hpp"
 #include "unit/engine/engine_world.hpp"
 

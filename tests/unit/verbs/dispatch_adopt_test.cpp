@@ -3,6 +3,7 @@
 // once, and `best` serves it from then on.
 #include <fstream>
 
+#include "core/json.hpp"
 #include "session/log.hpp"
 #include "support/places.hpp"
 #include "unit/engine/engine_world.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
 #include "verbs/decided_causes.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `gc`, the verb; the trimming itself is tested in unit/variant/cache_trim_test.cpp.
+#include "core/json.hpp"
 #include "support/fake_clock.hpp"
 #include "unit/engine/engine_world.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // get_job and cancel_job called of an engine that holds the session itself.
+#include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
 
 using namespace wb;

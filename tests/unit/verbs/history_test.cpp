@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/json.hpp"
 #include "support/places.hpp"
 #include "unit/engine/engine_world.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `loops`, phases that notes begin, and where a fix lies: verbs over whole sessions.
+#include "core/json.hpp"
 #include "support/places.hpp"
 #include "unit/engine/engine_world.hpp"
 

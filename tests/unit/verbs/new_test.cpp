@@ -2,6 +2,7 @@
 // `new`: the folder is a variant, nothing is overwritten, nothing is left behind.
 #include <fstream>
 
+#include "core/json.hpp"
 #include "support/places.hpp"
 #include "unit/engine/engine_world.hpp"
 

@@ -3,6 +3,7 @@
 // all.
 #include <fstream>
 
+#include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
 
 using namespace wb;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a session proves of an artifact: which problems its passes cover, and when nothing is
 // proven.
+#include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
 
 using namespace wb;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // propose, propose_many, record_usage, read_ref, and get_job's look at one call.
+#include "core/json.hpp"
 #include "verbs/proposed.hpp"
 
 #include <fstream>

@@ -2,6 +2,7 @@
 // `reproduce`: a recorded result is built, judged and measured again; the record stays unchanged.
 #include <fstream>
 
+#include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
 #include "verbs/figure_change.hpp"
 

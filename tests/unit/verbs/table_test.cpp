@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/table.hpp"
+#include "core/json.hpp"
 
 #include <set>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Results in the memory of another process; the tests use this process, which may always be read.
 #include "worker/foreign_result.hpp"
+#include "core/json.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 // What a Python subject is given: on the CPU the tensors, on a GPU launches that make the same
 // ones. The kernel is played from its parameter; tests/gpu has the real one.
 #include "worker/hand_over.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 
+#include "core/json.hpp"
 #include "core/sanitizer.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"

@@ -2,6 +2,7 @@
 // The kernels that a Python subject's process reports are read as untrusted text: the process runs
 // a candidate.
 #include "worker/kernel_names.hpp"
+#include "core/json.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;

@@ -2,6 +2,7 @@
 // Reports of ncu and compute-sanitizer, whole, torn and hostile. The fixtures have the form of the
 // tools' own pages, with kernels and figures of ours.
 #include "worker/tool_report.hpp"
+#include "core/json.hpp"
 
 #include <fmt/format.h>
 

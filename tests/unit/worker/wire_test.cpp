@@ -4,6 +4,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/json.hpp"
 #include "libraries.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
