@@ -191,7 +191,8 @@ def as_nobody(most):
 
 @pytest.mark.parametrize("most", [1, 3, 5, 6, 8])
 def test_a_limit_of_processes_is_no_variants_fault(wb, of_nobody, most):
-    """Whatever fails first of compilers, worker, subject and the variant's own threads."""
+    """Whatever fails first of compilers, worker, subject and the variant's own threads. A compiler
+    is not started where its own processes would be refused: it would try for 15 s at each step."""
     done = subprocess.run(
         [wb.program, "check", "cpu_simd_flash", "--problem", SMALL, "--path", ROOT,
          "--cache", of_nobody / "cache"],

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "variant/compile_sandbox.hpp"
 
+#include <cerrno>
 #include <set>
 #include <system_error>
+
+#include "core/startable.hpp"
 
 namespace wb::variant {
 
 namespace {
 
 using Words = std::vector<std::string>;
+
+/// A driver and one of its steps; bubblewrap outside and within its namespaces.
+constexpr int k_compiler_processes = 2, k_sandbox_processes = 2;
 
 void add(Words& words, std::string_view option, const fs::path& path) {
   words.insert(words.end(), {std::string(option), path.string(), path.string()});
@@ -105,6 +111,11 @@ bool compiles_empty_source(ProcessSpec spec, std::vector<std::string> before,
 Result<ProcessOutcome> run_compiler(const ProcessSpec& spec, const SandboxFolders& folders,
                                     const CompileProbe& probe) {
   const auto before = compile_sandbox(spec.argv.front(), folders);
+  // Before it starts: GCC's driver goes on trying for 15 s to start a step that it is refused.
+  const int needed = k_compiler_processes + (before.empty() ? 0 : k_sandbox_processes);
+  if (startable_threads(needed) < needed) {
+    return process_refused("start the processes of", spec.argv.front(), EAGAIN);
+  }
   if (before.empty()) return run_process(spec);
   ProcessSpec confined = spec;
   confined.argv = before;

@@ -5,9 +5,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/startable.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 
+using namespace wb;
 using namespace wb::worker;
 
 namespace {
