@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "catalogue/causes.hpp"
+#include "core/json_fwd.hpp"
 #include "measure/finding.hpp"
 
 namespace wb::advise {

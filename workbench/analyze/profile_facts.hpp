@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "measure/finding.hpp"
 #include "variant/ptxas_record.hpp"
 

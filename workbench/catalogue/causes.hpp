@@ -10,6 +10,7 @@
 
 #include "catalogue/techniques.hpp"
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "variant/manifest.hpp"
 #include "variant/variant.hpp"
 

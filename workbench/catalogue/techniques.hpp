@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "variant/manifest.hpp"
 #include "variant/variant.hpp"
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "session/session.hpp"

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"

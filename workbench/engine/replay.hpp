@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json.hpp"
 #include "session/session.hpp"
 
 namespace wb::engine {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "measure/statistics.hpp"
 
 namespace wb::measure {

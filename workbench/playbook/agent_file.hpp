@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/files.hpp"
+#include "core/json_fwd.hpp"
 #include "engine/engine.hpp"
 #include "playbook/owner.hpp"
 #include "verbs/table.hpp"

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.hpp"
 #include "playbook/lua_lexer.hpp"
 #include "playbook/lua_program.hpp"
 

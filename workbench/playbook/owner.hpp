@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.hpp"
 #include "core/process.hpp"
 #include "playbook/playbook.hpp"
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json.hpp"
 #include "protocol/protocol.hpp"
 
 namespace wb::protocol::detail {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "measure/conditions.hpp"
 #include "report/fields.hpp"
 #include "session/view.hpp"

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "core/json_fwd.hpp"
 #include "report/sections.hpp"
 #include "report/source_changes.hpp"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "report/source_changes.hpp"
 #include "session/view.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/json_fwd.hpp"
 #include "report/cost.hpp"
 #include "report/facts.hpp"
 #include "report/format.hpp"

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "protocol/protocol.hpp"
 #include "runner/transport.hpp"
 #include "variant/builder.hpp"

@@ -9,6 +9,7 @@
 
 #include "core/files.hpp"
 #include "core/invalidity.hpp"
+#include "core/json_fwd.hpp"
 #include "measure/statistics.hpp"
 #include "search/search_space.hpp"
 

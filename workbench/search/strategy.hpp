@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/invalidity.hpp"
+#include "core/json_fwd.hpp"
 #include "measure/statistics.hpp"
 #include "search/search_space.hpp"
 

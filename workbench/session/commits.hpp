@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/json_fwd.hpp"
 #include "session/log.hpp"
 #include "session/repository.hpp"
 #include "session/view.hpp"

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/json_fwd.hpp"
 #include "session/log.hpp"
 #include "session/repository.hpp"
 

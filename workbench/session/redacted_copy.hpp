@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "core/json_fwd.hpp"
 #include "session/redact.hpp"
 #include "session/session.hpp"
 

@@ -13,6 +13,7 @@
 
 #include "core/clock.hpp"
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "session/log.hpp"
 #include "session/repository.hpp"
 #include "session/view.hpp"

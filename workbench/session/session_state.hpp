@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/json_fwd.hpp"
 #include "session/fold.hpp"
 #include "session/folder.hpp"
 #include "session/session.hpp"

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/json.hpp"
 #include "trace/metrics.hpp"
 
 namespace wb::trace {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "search/strategy.hpp"

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "engine/subject.hpp"
 #include "search/strategy.hpp"
 #include "tune/builds.hpp"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/invalidity.hpp"
+#include "core/json_fwd.hpp"
 #include "variant/ptxas_record.hpp"
 #include "variant/variant.hpp"
 

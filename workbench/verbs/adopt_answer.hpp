@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "catalogue/dispatch.hpp"
+#include "core/json_fwd.hpp"
 #include "problem/suite.hpp"
 #include "session/view.hpp"
 

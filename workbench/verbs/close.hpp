@@ -2,6 +2,7 @@
 // Closes a session, for `close` and for `dispatch adopt`, whose trials are sessions.
 #pragma once
 
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 
 namespace wb::verbs {

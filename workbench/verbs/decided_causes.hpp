@@ -10,6 +10,7 @@
 
 #include "advise/diagnosis.hpp"
 #include "advise/roadmap.hpp"
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 #include "session/view.hpp"
 

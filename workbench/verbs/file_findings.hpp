@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 #include "measure/finding.hpp"
 

@@ -3,6 +3,7 @@
 // inspect it, and its user can ask it to stop. A job has no other state.
 #pragma once
 
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 
 namespace wb::verbs {

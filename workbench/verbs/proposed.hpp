@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 #include "session/view.hpp"
 #include "variant/variant.hpp"

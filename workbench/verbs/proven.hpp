@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json.hpp"
 #include "engine/call.hpp"
 #include "engine/subject.hpp"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catalogue/dispatch.hpp"
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 #include "verbs/proven.hpp"
 

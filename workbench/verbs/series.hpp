@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/json.hpp"
 #include "engine/services.hpp"
 
 namespace wb::verbs {

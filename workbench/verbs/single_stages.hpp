@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "advise/roadmap.hpp"
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 
 namespace wb::verbs {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/json_fwd.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 
 namespace wb::verbs {

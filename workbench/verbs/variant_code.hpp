@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 #include "variant/variant.hpp"
 

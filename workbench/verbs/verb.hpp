@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "core/json_fwd.hpp"
 #include "engine/call.hpp"
 #include "verbs/exit_code.hpp"
 

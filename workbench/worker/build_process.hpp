@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/invalidity.hpp"
+#include "core/json_fwd.hpp"
 #include "variant/builder.hpp"
 #include "worker/child.hpp"
 

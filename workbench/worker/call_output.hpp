@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/subject_process.hpp"
 #include "worker/turn_plan.hpp"

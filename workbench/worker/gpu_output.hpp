@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "worker/call_output.hpp"
 
 namespace wb::worker {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/invalidity.hpp"
+#include "core/json_fwd.hpp"
 #include "problem/inputs.hpp"
 #include "problem/verdict.hpp"
 #include "worker/memory.hpp"

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/invalidity.hpp"
+#include "core/json_fwd.hpp"
 #include "device/device.hpp"
 #include "problem/inputs.hpp"
 #include "problem/verdict.hpp"

@@ -4,6 +4,7 @@
 // by the supervisor (`profile`).
 #pragma once
 
+#include "core/json_fwd.hpp"
 #include "protocol/protocol.hpp"
 #include "worker/subject_process.hpp"
 #include "worker/turn.hpp"

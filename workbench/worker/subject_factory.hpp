@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.hpp"
 #include "worker/store.hpp"
 #include "worker/subject_process.hpp"
 

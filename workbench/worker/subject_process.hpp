@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/invalidity.hpp"
+#include "core/json_fwd.hpp"
 #include "problem/inputs.hpp"
 #include "worker/child.hpp"
 #include "worker/lent_output.hpp"

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "protocol/protocol.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/lock.hpp"

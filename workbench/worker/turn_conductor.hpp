@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json_fwd.hpp"
 #include "worker/call_output.hpp"
 #include "worker/conditions_watch.hpp"
 #include "worker/fresh_check.hpp"
