@@ -343,8 +343,7 @@ class Reader : private Scopes {
     made.stores_nil = value.is_nil;
   }
 
-  /// A name or parenthesized expression with its suffixes. With `targets`, the last suffix is not
-  /// read when an assignment may follow.
+  /// A name or parenthesis with its suffixes; with `targets`, not the last before an assignment.
   Value suffixed(std::vector<Target>* targets) {
     Value value;
     Target target;

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/files.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/json_fwd.hpp"
 #include "session/storage.hpp"
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/files.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 
 namespace wb::trace {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/files.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "trace/platforms.hpp"
 #include "trace/sdpa_calls.hpp"
 #include "trace/trace.hpp"
