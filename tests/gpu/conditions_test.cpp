@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "core/json.hpp"
 #include "gpu/gpu.hpp"
 #include "measure/statistics.hpp"
 #include "worker/cuda/gpu_monitor.hpp"

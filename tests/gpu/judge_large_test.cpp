@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.hpp"
 #include "gpu/gpu.hpp"
 #include "unit/problem/subject.hpp"
 #include "worker/cuda/gpu_judge.hpp"

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "core/json.hpp"
 #include "gpu/gpu.hpp"
 #include "support/random_problem.hpp"
 #include "unit/problem/subject.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json_fwd.hpp"
+#include "core/json.hpp"
 #include "trace/sdpa_calls.hpp"
 
 namespace wb::trace {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/json.hpp"
 #include "made_evidence.hpp"
 #include "support/catch.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Quotas of CPU time and shared cores, read from planted /proc and /sys.
 #include "device/cpu_limits.hpp"
+#include "core/json.hpp"
 
 #include <fstream>
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/json.hpp"
 #include "measure/statistics.hpp"
 #include "simulated.hpp"
 #include "support/catch.hpp"

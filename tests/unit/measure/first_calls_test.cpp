@@ -2,6 +2,7 @@
 // The rule of first calls on fresh inputs, on simulated machines: what a call takes besides its
 // work is 60 to 200 us here, as messages and threads that wake up do, and noise only lengthens it.
 #include "measure/first_calls.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <cmath>
