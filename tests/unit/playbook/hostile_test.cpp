@@ -2,6 +2,7 @@
 // Malicious or badly broken playbooks: each ends with its message, in time.
 #include <vector>
 
+#include "core/json.hpp"
 #include "lua_child.hpp"
 #include "support/catch.hpp"
 #include "support/torture.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/log_reader.hpp"
+#include "core/json.hpp"
 
 #include "support/catch.hpp"
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/json.hpp"
 #include "kernel_folder.hpp"
 #include "loaded_kernel.hpp"
 #include "problem/verdict.hpp"

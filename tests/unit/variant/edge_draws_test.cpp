@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "variant/edge_draws.hpp"
+#include "core/json.hpp"
 
 #include <algorithm>
 #include <map>
