@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "core/process.hpp"
 #include "loaded_kernel.hpp"
 #include "problem/verdict.hpp"
