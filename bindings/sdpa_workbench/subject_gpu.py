@@ -425,8 +425,8 @@ class GpuSubject(loop.Subject):
         started()
 
     def flush(self):
-        """As worker/cuda/cache_flush.hpp: writes memory, reads other memory, resets persisting
-        lines."""
+        """As CacheFlush (worker/cuda/stopwatch.hpp): writes memory, reads other memory, resets
+        persisting lines."""
         if self.flush_memory is None:
             l2_bytes = self.torch.cuda.get_device_properties(self.device).L2_cache_size
             self.flush_memory = self.torch.zeros(

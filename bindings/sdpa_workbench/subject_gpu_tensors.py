@@ -53,7 +53,7 @@ class Access(ctypes.Structure):
 
 class LentMemory:
     """Device memory of another process, mapped by the descriptor that stands for it: as
-    worker/cuda/shared_buffer.hpp."""
+    worker/cuda/device_buffer.hpp."""
 
     DESCRIPTOR, DEVICE, READ_AND_WRITE = 1, 1, 3
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/cuda/nvml_api.hpp"
+#include "worker/cuda/nvml.hpp"
 
 namespace wb::testing {
 

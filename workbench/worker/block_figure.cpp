@@ -16,7 +16,7 @@ constexpr double k_ping_factor = 2;
 constexpr double k_ping_allowance_us = 20;
 /// The most seen between the messages and the first and last event of a block.
 constexpr double k_gpu_ends_us = 200;
-constexpr double k_tiny_us = 1e-6;
+constexpr double k_least_figure_us = 1e-6;
 /// The kept samples are known in advance, so a subject must not gain by making only those fast.
 constexpr double k_thinned_least_frac = 0.99;
 
@@ -55,7 +55,7 @@ double block_figure_us(const BlockFacts& block, const Pings& pings, Clock clock)
   const bool is_steady = pings.most_us - pings.least_us < k_steady_share * block.own_us;
   if (clock == Clock::host && is_steady) {
     const double own_us = (block.own_us - pings.median_us) / static_cast<double>(block.calls);
-    return std::max({own_us, bound_us, k_tiny_us});
+    return std::max({own_us, bound_us, k_least_figure_us});
   }
   const double mean_us = std::accumulate(block.samples_us.begin(), block.samples_us.end(), 0.0) /
                          static_cast<double>(std::max<std::size_t>(block.samples_us.size(), 1));

@@ -14,7 +14,7 @@
 
 #include "core/files.hpp"
 #include "core/secret.hpp"
-#include "worker/caches.hpp"
+#include "worker/cpu_timing.hpp"
 
 namespace wb::worker {
 

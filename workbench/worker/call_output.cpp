@@ -10,9 +10,9 @@
 #include "core/json.hpp"
 #include "core/secret.hpp"
 #include "worker/failure.hpp"
-#include "worker/foreign_result.hpp"
 #include "worker/gpu_output.hpp"
 #include "worker/microseconds.hpp"
+#include "worker/outputs.hpp"
 
 namespace wb::worker {
 

@@ -1,18 +1,38 @@
 // SPDX-License-Identifier: MIT
 // The confinement of a child: resource limits, no new privileges, fewer capabilities, and Landlock
-// if the kernel has it. The level reached is in hello and in the session's log.
+// if the kernel has it; and its cumulative levels, of which the strongest on this machine is in
+// hello, doctor and the session's log.
 #pragma once
 
 #include <sched.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "worker/isolation.hpp"
 #include "worker/seccomp.hpp"
 
 namespace wb::worker {
+
+/// Each level includes the previous ones. See docs/contracts/confinement.md.
+enum class Isolation {
+  rlimits,    ///< limits, no new privileges, fewer capabilities
+  landlock,   ///< writes to its own folder only
+  seccomp,    ///< and no system calls that reach other processes
+  namespaces  ///< and other processes, objects and writable files do not exist
+};
+std::string_view to_string(Isolation level);
+std::optional<Isolation> parse_isolation(std::string_view word);
+
+/// The strongest available level, at most `wanted`. On a GPU at most seccomp: NVML reports other
+/// processes by the machine's process ids, and the driver's services are reached by ids and names
+/// too. Namespaces are tested by starting a process in them.
+Isolation reachable_isolation(Isolation wanted, bool gpu);
+
+/// "rlimits+no_new_privs+landlock7+seccomp+namespaces": the parts of that level on this machine.
+std::string isolation_text(Isolation level);
 
 struct Confinement {
   std::uint64_t address_space_bytes = 0;  ///< 0: no limit

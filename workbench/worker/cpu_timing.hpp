@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: MIT
-// The subject's stopwatch on a CPU: blocks and samples of contiguous calls. It runs beside
-// untrusted code, so the supervisor checks its figures by its own clock.
+// How calls are timed on a CPU, the counterpart of worker/cuda/stopwatch.hpp: the state of the
+// caches before a call, then blocks and samples of contiguous calls. It runs beside untrusted code
+// in the subject's process, so the supervisor checks its figures by its own clock.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "worker/settling.hpp"
 
 namespace wb::worker {
+
+/// Has each of `threads` threads read all tensors once. Freshly written memory lies in the writing
+/// CPU's caches, and other CPUs fetch it from there several times slower than memory they have
+/// read. Without this, an honest memory-bound call takes more than twice its time on new inputs.
+void read_through(const std::vector<std::span<const std::byte>>& tensors, int threads);
+
+/// Flushes the memory's lines from every cache of this machine. Only x86 can; elsewhere it returns
+/// false, and the caller reads enough other memory to displace them.
+bool flush_from_caches(std::span<const std::byte> bytes);
+
+/// Whether flush_from_caches works on this machine.
+bool can_flush();
 
 /// Calls `call() -> int` (0 is good) for at least block_us; returns the mean time per call, for
 /// settle(). Nothing after a failure, whose value is in `status`.

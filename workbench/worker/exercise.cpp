@@ -9,7 +9,7 @@
 
 #include "core/json.hpp"
 #include "worker/confine.hpp"
-#include "worker/cuda/call_args.hpp"
+#include "worker/cuda/buffer_set.hpp"
 #include "worker/failure.hpp"
 #include "worker/subject_loop.hpp"
 #include "worker/variant_api.hpp"

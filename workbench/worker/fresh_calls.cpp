@@ -11,8 +11,8 @@
 #include "core/json.hpp"
 #include "core/secret.hpp"
 #include "measure/statistics.hpp"
-#include "worker/caches.hpp"
 #include "worker/cpu_time.hpp"
+#include "worker/cpu_timing.hpp"
 #include "worker/turn_conductor.hpp"
 
 namespace wb::worker {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "worker/failure.hpp"
-#include "worker/now.hpp"
+#include "worker/microseconds.hpp"
 #include "worker/turn_plan.hpp"
 
 namespace wb::worker {

@@ -9,7 +9,7 @@
 #include "core/json.hpp"
 #include "core/secret.hpp"
 #include "protocol/protocol.hpp"
-#include "worker/caches.hpp"
+#include "worker/cpu_timing.hpp"
 #include "worker/cuda/device_code.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
 #include "worker/failure.hpp"

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // One call of a CUDA variant under one of NVIDIA's tools: ncu reads the counters of its kernels,
 // compute-sanitizer finds wrong accesses and races. The result is evidence: no timing, since the
-// tools slow what they inspect, and no verdict, since they run inside the variant's process. Used
-// by the supervisor.
+// tools slow what they inspect, and no verdict, since they run inside the variant's process. The
+// tools' output is read here too; it comes from a process that ran a variant, so it is untrusted
+// (measure/ncu_report.hpp reads ncu's table). Used by the supervisor.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +18,19 @@
 #include "worker/exercise.hpp"
 
 namespace wb::worker {
+
+/// Why ncu could not read the counters, with a remedy; nothing when it gives no such reason.
+std::optional<std::string> why_ncu_is_blocked(std::string_view text);
+
+struct SanitizerReport {
+  bool finished = false;  ///< it printed its summary, without which nothing is known
+  std::int64_t errors = 0, warnings = 0;
+  std::vector<std::string> messages;  ///< the first line of each, at most k_most_messages
+};
+inline constexpr std::size_t k_most_messages = 20;
+
+/// Reads the output of compute-sanitizer's memcheck, racecheck, initcheck or synccheck.
+SanitizerReport read_sanitizer_report(std::string_view text);
 
 struct InspectionTask {
   std::string tool;         ///< one of protocol::k_inspection_tools

@@ -15,7 +15,7 @@
 
 #include "core/json.hpp"
 #include "core/secret.hpp"
-#include "worker/cuda/gpu_device.hpp"
+#include "worker/cuda/context.hpp"
 #include "worker/cuda/gpu_judge.hpp"
 #include "worker/cuda/loans.hpp"
 #include "worker/cuda/stopwatch.hpp"

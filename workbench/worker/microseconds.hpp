@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Durations in microseconds, the unit of all times that the worker reports.
+// Durations in microseconds, the unit of all times that the worker reports, and the clock of its
+// rules about durations.
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 namespace wb::worker {
+
+/// The steady clock, or a test's.
+using Now = std::function<std::chrono::steady_clock::time_point()>;
 
 inline double us_of(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>(time).count();

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "worker/buffers.hpp"
-#include "worker/caches.hpp"
+#include "worker/builtin.hpp"
 #include "worker/cpu_timing.hpp"
 #include "worker/cuda/cuda_subject.hpp"
 #include "worker/roles.hpp"

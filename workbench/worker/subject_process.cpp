@@ -15,10 +15,9 @@
 #include "core/json.hpp"
 #include "worker/cpu_time.hpp"
 #include "worker/failure.hpp"
-#include "worker/oom_cause.hpp"
+#include "worker/machine_limits.hpp"
 #include "worker/roles.hpp"
 #include "worker/seccomp.hpp"
-#include "worker/thread_limit.hpp"
 
 namespace wb::worker {
 namespace {

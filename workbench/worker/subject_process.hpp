@@ -12,9 +12,8 @@
 #include "core/json_fwd.hpp"
 #include "problem/inputs.hpp"
 #include "worker/child.hpp"
-#include "worker/lent_output.hpp"
 #include "worker/memory.hpp"
-#include "worker/output_memory.hpp"
+#include "worker/outputs.hpp"
 #include "worker/standstill.hpp"
 
 namespace wb::worker {
@@ -71,7 +70,7 @@ class SubjectProcess {
   Outcome<std::shared_ptr<const SharedMemory>> shown_memory(std::size_t size_bytes);
   /// On a GPU: the judge's memory that its present stage writes to.
   Borrowed& borrowed() { return m_borrowed; }
-  /// The result of is_busy_when_idle() (idle_watch.hpp), once it was determined.
+  /// The result of is_busy_when_idle() (turn_watch.hpp), once it was determined.
   std::optional<bool>& busy_when_idle() { return m_is_busy_when_idle; }
   /// Fails when the subject has sent an unrequested message.
   Outcome<void> expect_silence();

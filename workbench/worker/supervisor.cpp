@@ -12,8 +12,8 @@
 #include "core/json.hpp"
 #include "core/process.hpp"
 #include "core/secret.hpp"
-#include "worker/build_process.hpp"
 #include "worker/failure.hpp"
+#include "worker/forked.hpp"
 
 namespace wb::worker {
 namespace {

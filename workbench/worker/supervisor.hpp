@@ -11,9 +11,9 @@
 
 #include "core/json_fwd.hpp"
 #include "protocol/protocol.hpp"
+#include "worker/hello.hpp"
 #include "worker/judge_process.hpp"
 #include "worker/lock.hpp"
-#include "worker/peaks.hpp"
 #include "worker/store.hpp"
 #include "worker/subject_factory.hpp"
 #include "worker/turn.hpp"

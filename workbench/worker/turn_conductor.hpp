@@ -13,12 +13,11 @@
 
 #include "core/json_fwd.hpp"
 #include "worker/call_output.hpp"
-#include "worker/conditions_watch.hpp"
 #include "worker/fresh_check.hpp"
 #include "worker/hand_over.hpp"
-#include "worker/idle_watch.hpp"
 #include "worker/turn.hpp"
 #include "worker/turn_plan.hpp"
+#include "worker/turn_watch.hpp"
 
 namespace wb::worker {
 

@@ -44,7 +44,7 @@ inline constexpr std::int64_t k_max_samples_per_block = 4'000;
 /// scatter by 0.1 ms, are little beside it.
 inline constexpr double k_chain_us = 5'000;
 /// All launches of a chain are queued before the device starts, two of a call, and the driver takes
-/// 500 (cuda/gate.hpp); its inputs stand ready in so much memory.
+/// 500 (cuda/stopwatch.hpp); its inputs stand ready in so much memory.
 inline constexpr std::int64_t k_most_chained_calls = 200;
 inline constexpr double k_most_chain_bytes = 2e9;
 

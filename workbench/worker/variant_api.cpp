@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "worker/variant_api.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "problem/inputs.hpp"
+#include "worker/library.hpp"
 
 namespace wb::worker {
 
@@ -90,30 +90,21 @@ wb_sdpa_problem abi_problem(const problem::Problem& problem, bool want_lse, std:
   return abi;
 }
 
-template <typename Function>
-bool resolve(void* library, const char* name, Function& function, std::string& missing) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (function == nullptr && missing.empty()) missing = name;
-  return function != nullptr;
-}
-
 }  // namespace
 
 Outcome<VariantApi> load_library(const std::string& path, std::string_view build_id) {
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* words = ::dlerror();
-    return runtime(fmt::format("cannot load the shared library: {}", words ? words : "no reason"));
+  auto library = Library::open(path.c_str(), "no reason");
+  if (!library.ok()) {
+    return runtime(fmt::format("cannot load the shared library: {}", library.error()));
   }
   VariantApi api;
-  std::string missing;
-  resolve(library, "wb_sdpa_plan_create", api.plan_create, missing);
-  resolve(library, "wb_sdpa_workspace_bytes", api.workspace_bytes, missing);
-  resolve(library, "wb_sdpa_forward", api.forward, missing);
-  resolve(library, "wb_sdpa_plan_destroy", api.plan_destroy, missing);
-  resolve(library, "wb_sdpa_last_error", api.last_error, missing);
-  resolve(library, "wb_sdpa_build_id", api.build_id, missing);
-  if (!missing.empty()) {
+  library->find("wb_sdpa_plan_create", api.plan_create);
+  library->find("wb_sdpa_workspace_bytes", api.workspace_bytes);
+  library->find("wb_sdpa_forward", api.forward);
+  library->find("wb_sdpa_plan_destroy", api.plan_destroy);
+  library->find("wb_sdpa_last_error", api.last_error);
+  library->find("wb_sdpa_build_id", api.build_id);
+  if (const char* const missing = library->missing(); missing != nullptr) {
     return runtime(
         fmt::format("the library does not export {}; include common/sdpa_abi.h and "
                     "define every function it declares",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A loaded variant as the subject calls it: the functions of sdpa_abi.h, from a shared library or
-// built in (the canary and the empty variant), and a plan for one problem. Subject process only.
+// built in (builtin.hpp), and a plan for one problem. Subject process only.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,6 @@ struct VariantApi {
 /// Loads a shared library for good (it is never unloaded: threads of its own may still run).
 /// Failures: runtime (cannot be loaded, a function is missing, another build id).
 Outcome<VariantApi> load_library(const std::string& path, std::string_view build_id);
-
-/// On the CPU. "canary": plain unfused attention, f32, no mask. "empty": does nothing, for call
-/// overhead.
-Outcome<VariantApi> builtin_variant(std::string_view name);
 
 /// wb_sdpa_problem::device of a CPU variant.
 inline constexpr std::int32_t k_no_gpu = -1;

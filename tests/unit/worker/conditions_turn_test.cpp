@@ -12,7 +12,7 @@
 #include "support/fake_clock.hpp"
 #include "support/fake_nvml.hpp"
 #include "support/places.hpp"
-#include "worker/conditions_watch.hpp"
+#include "worker/turn_watch.hpp"
 #include "worker/process_table.hpp"
 #include "worker/subject_factory.hpp"
 #include "worker/turn.hpp"

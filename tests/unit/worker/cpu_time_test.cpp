@@ -9,7 +9,7 @@
 
 #include "support/catch.hpp"
 #include "support/until.hpp"
-#include "worker/idle_watch.hpp"
+#include "worker/turn_watch.hpp"
 
 using namespace wb::worker;
 using namespace std::chrono_literals;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Results in the memory of another process; the tests use this process, which may always be read.
-#include "worker/foreign_result.hpp"
+#include "worker/outputs.hpp"
 #include "core/json.hpp"
 
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A subject that the kernel ends because memory is exhausted: with planted /proc and control
 // groups, and in a real group with a small limit if one can be made.
-#include "worker/oom_cause.hpp"
+#include "worker/machine_limits.hpp"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "support/catch.hpp"
-#include "worker/output_memory.hpp"
+#include "worker/outputs.hpp"
 #include "worker/turn.hpp"
 
 using namespace wb;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/peaks.hpp"
+#include "worker/hello.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,6 @@
 #include "support/catch.hpp"
 #include "support/places.hpp"
 #include "worker/inspection.hpp"
-#include "worker/tool_report.hpp"
 
 using namespace wb;
 using namespace wb::problem;

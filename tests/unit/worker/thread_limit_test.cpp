@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/thread_limit.hpp"
+#include "worker/machine_limits.hpp"
 
 #include <grp.h>
 #include <sys/resource.h>

@@ -8,7 +8,6 @@
 #include "support/catch.hpp"
 #include "support/fake_clock.hpp"
 #include "worker/buffers.hpp"
-#include "worker/caches.hpp"
 #include "worker/cpu_timing.hpp"
 
 using namespace wb;

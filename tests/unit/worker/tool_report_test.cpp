@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reports of ncu and compute-sanitizer, whole, torn and hostile. The fixtures have the form of the
 // tools' own pages, with kernels and figures of ours.
-#include "worker/tool_report.hpp"
+#include "worker/inspection.hpp"
 #include "core/json.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,6 @@
 #include "ncu_table.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
-#include "worker/inspection.hpp"
 
 using namespace wb;
 using namespace wb::measure;

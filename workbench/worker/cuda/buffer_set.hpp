@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // DeviceBufferSet: one placement of a problem's tensors on a GPU, the counterpart of
-// worker/buffers.hpp. Used in the subject's process.
+// worker/buffers.hpp, and the arguments of a variant's call on it. Used in the subject's process.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,10 @@
 #include <span>
 
 #include "problem/call_form.hpp"
+#include "worker/cuda/device_buffer.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
-#include "worker/cuda/guarded_buffer.hpp"
+
+struct wb_sdpa_args;  // common/sdpa_abi.h, which callers of args_of() include
 
 namespace wb::worker::cuda {
 
@@ -64,5 +66,8 @@ class DeviceBufferSet {
   DeviceBufferSet(const problem::Problem& of, const problem::CallForm& called)
       : problem(of), form(called) {}
 };
+
+/// For the tensors of `buffers`, queued on `stream`; one host thread.
+wb_sdpa_args args_of(const DeviceBufferSet& buffers, const Stream& stream);
 
 }  // namespace wb::worker::cuda

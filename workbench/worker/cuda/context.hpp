@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Context: one GPU's primary context, which PyTorch and the runtime API use too. Every handle of
-// this folder keeps its Context alive. All calls come from the thread that created it.
+// One GPU as this process uses it: Context is its primary context, which PyTorch and the runtime
+// API use too; Stream and Event are order and timing of work on it; describe_gpu() says what it is.
+// Every handle of this folder keeps its Context alive. All calls come from the thread that created
+// it.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <string>
 
+#include "device/device.hpp"
 #include "worker/cuda/driver.hpp"
 
 namespace wb::worker::cuda {
@@ -58,5 +61,45 @@ using ContextPtr = std::shared_ptr<const Context>;
 
 /// Number of devices that the driver shows to this process.
 CudaResult<int> device_count(const Driver& driver);
+
+/// A stream that does not synchronize with the legacy default stream.
+class Stream {
+ public:
+  static CudaResult<Stream> create(ContextPtr context);
+  Stream(Stream&& other) noexcept;
+  Stream& operator=(Stream&& other) noexcept;
+  ~Stream();
+  [[nodiscard]] StreamHandle handle() const { return m_handle; }
+  [[nodiscard]] const ContextPtr& context() const { return m_context; }
+  /// Waits for all queued work, and reports failures of its kernels.
+  [[nodiscard]] CudaResult<void> synchronize() const;
+
+ private:
+  Stream(ContextPtr context, StreamHandle handle)
+      : m_context(std::move(context)), m_handle(handle) {}
+  ContextPtr m_context;
+  StreamHandle m_handle = nullptr;
+};
+
+class Event {
+ public:
+  static CudaResult<Event> create(ContextPtr context);
+  Event(Event&& other) noexcept;
+  Event& operator=(Event&& other) noexcept;
+  ~Event();
+  [[nodiscard]] CudaResult<void> record(const Stream& stream) const;
+  [[nodiscard]] CudaResult<void> synchronize() const;
+  /// Time from `begin` to this event; both must have been recorded and have happened. Resolution
+  /// about 0.5 us.
+  [[nodiscard]] CudaResult<double> elapsed_us(const Event& begin) const;
+
+ private:
+  Event(ContextPtr context, EventHandle handle) : m_context(std::move(context)), m_handle(handle) {}
+  ContextPtr m_context;
+  EventHandle m_handle = nullptr;
+};
+
+/// Peaks and bandwidth are unknown for a GPU that is not in the table (device/gpu_table.cpp).
+CudaResult<wb::device::Device> describe_gpu(const Context& context);
 
 }  // namespace wb::worker::cuda

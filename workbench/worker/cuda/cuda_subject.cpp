@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "measure/statistics.hpp"
-#include "worker/cuda/builtin.hpp"
-#include "worker/cuda/call_args.hpp"
+#include "worker/builtin.hpp"
+#include "worker/cuda/buffer_set.hpp"
 #include "worker/turn_plan.hpp"
 
 namespace wb::worker::cuda {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "worker/cuda/fault.hpp"
+#include "worker/cuda/driver.hpp"
 
 namespace wb::worker::cuda {
 

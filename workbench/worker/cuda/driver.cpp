@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "worker/cuda/driver.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstring>
 #include <utility>
 
 namespace wb::worker::cuda {
 namespace {
-
-/// Sets `to` to the library's function; false without one of that name.
-template <typename Function>
-bool resolve(void* library, const char* name, Function& to) {
-  void* const symbol = ::dlsym(library, name);
-  static_assert(sizeof symbol == sizeof to);
-  std::memcpy(&to, &symbol, sizeof to);  // C++ has no cast from void* to a function
-  return symbol != nullptr;
-}
 
 ErrorCode code_of(Status status) {
   return status == Status::out_of_memory ? ErrorCode::limit : ErrorCode::environment;
@@ -68,17 +57,14 @@ std::string driver_version_text(int version) {
 }
 
 CudaResult<DriverPtr> Driver::load(const char* library) {
-  void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* const words = ::dlerror();
+  auto opened = Library::open(library, "it is not there");
+  if (!opened.ok()) {
     return Fault{
-        {ErrorCode::not_found, "load the CUDA driver", library,
-         words == nullptr ? "it is not there" : words,
+        {ErrorCode::not_found, "load the CUDA driver", library, opened.error(),
          fmt::format("install NVIDIA's driver for CUDA {} or newer, or use the CPU backend",
                      driver_version_text(k_oldest_driver))}};
   }
-  // Never unloaded: the driver's own threads would not survive it.
-  std::shared_ptr<Driver> driver(new Driver(handle));
+  std::shared_ptr<Driver> driver(new Driver(*opened));
   WB_TRY(driver->find_version(library));
   WB_TRY(driver->find_functions(library));
   WB_TRY(driver->check(driver->m_functions.init(0), "start", "the CUDA driver"));
@@ -86,7 +72,8 @@ CudaResult<DriverPtr> Driver::load(const char* library) {
 }
 
 CudaResult<void> Driver::find_version(const char* library) {
-  if (!resolve(m_library, "cuDriverGetVersion", m_functions.driver_get_version) ||
+  m_library.find("cuDriverGetVersion", m_functions.driver_get_version);
+  if (m_functions.driver_get_version == nullptr ||
       m_functions.driver_get_version(&m_version) != Status::success) {
     return Fault{{ErrorCode::not_found, "use the CUDA driver", library,
                   "it does not say its version", "install NVIDIA's driver"}};
@@ -100,10 +87,7 @@ CudaResult<void> Driver::find_version(const char* library) {
 
 CudaResult<void> Driver::find_functions(const char* library) {
   DriverFunctions& f = m_functions;
-  const char* missing = nullptr;
-  const auto find = [&](const char* name, auto& to) {
-    if (!resolve(m_library, name, to) && missing == nullptr) missing = name;
-  };
+  const auto find = [this](const char* name, auto& to) { m_library.find(name, to); };
   // The _v2 names are those behind the documented macros.
   find("cuInit", f.init);
   find("cuGetErrorName", f.get_error_name);
@@ -157,6 +141,7 @@ CudaResult<void> Driver::find_functions(const char* library) {
   find("cuModuleUnload", f.module_unload);
   find("cuModuleGetFunction", f.module_get_function);
   find("cuLaunchKernel", f.launch_kernel);
+  const char* const missing = m_library.missing();
   if (missing == nullptr) return {};
   return Fault{{ErrorCode::not_found, "use the CUDA driver", library,
                 fmt::format("it has no function {}", missing), "install NVIDIA's driver"}};

@@ -1,16 +1,180 @@
 // SPDX-License-Identifier: MIT
 // Driver: this machine's CUDA driver library, loaded at run time; nothing links to CUDA. Everything
-// in this folder starts from a loaded Driver, which lives as long as its users.
+// in this folder starts from a loaded Driver, which lives as long as its users. The part of
+// NVIDIA's driver API that the worker uses is declared here from its public documentation, since
+// the worker builds without a CUDA toolkit: add a function here and in driver.cpp when something
+// calls it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "worker/cuda/driver_api.hpp"
-#include "worker/cuda/fault.hpp"
+#include "core/error.hpp"
+#include "worker/library.hpp"
 
 namespace wb::worker::cuda {
+
+/// CUresult: the values that the code distinguishes; the driver names all others.
+enum class Status : int {
+  success = 0,
+  invalid_value = 1,
+  out_of_memory = 2,
+  no_device = 100,
+  invalid_device = 101,
+  no_binary_for_gpu = 209,
+  ecc_uncorrectable = 214,
+  invalid_ptx = 218,
+  nvlink_uncorrectable = 220,
+  unsupported_ptx_version = 222,
+  contained = 226,
+  not_found = 500,
+  illegal_address = 700,
+  launch_timeout = 702,
+  assertion = 710,
+  hardware_stack_error = 714,
+  illegal_instruction = 715,
+  misaligned_address = 716,
+  invalid_address_space = 717,
+  invalid_pc = 718,
+  launch_failed = 719,
+  tensor_memory_leak = 721,
+  unknown = 999,
+};
+
+using DeviceOrdinal = int;                 ///< CUdevice
+using DeviceAddress = unsigned long long;  ///< CUdeviceptr
+using ContextHandle = struct CUctx_st*;
+using ModuleHandle = struct CUmod_st*;
+using KernelHandle = struct CUfunc_st*;
+using StreamHandle = struct CUstream_st*;
+using EventHandle = struct CUevent_st*;
+using GraphHandle = struct CUgraph_st*;
+using GraphExecHandle = struct CUgraphExec_st*;
+
+/// CUdevice_attribute
+enum class Attribute : int {
+  multiprocessors = 16,
+  l2_bytes = 38,
+  capability_major = 75,
+  capability_minor = 76,
+  shared_bytes_per_unit = 81,
+  virtual_memory = 102,     ///< cuMemCreate and related functions
+  descriptor_handle = 103,  ///< such memory can be exported as a POSIX descriptor
+};
+
+/// CUmemLocation
+struct MemoryLocation {
+  int type = 1;  ///< a device
+  DeviceOrdinal device = 0;
+};
+/// CUmemAllocationProp: device memory that can be exported as a POSIX descriptor.
+struct AllocationProperties {
+  int type = 1;          ///< pinned, the only type
+  int handle_types = 1;  ///< k_descriptor_handle
+  MemoryLocation location;
+  void* of_another_system = nullptr;
+  unsigned char flags[8] = {};
+};
+/// CUmemAccessDesc
+struct MemoryAccess {
+  MemoryLocation location;
+  int flags = 3;  ///< reading and writing
+};
+/// CUmemGenericAllocationHandle
+using AllocationHandle = unsigned long long;
+inline constexpr int k_descriptor_handle = 1;  ///< CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+inline constexpr int k_least_granularity = 0;
+
+/// CUuuid
+struct DeviceUuid {
+  unsigned char bytes[16];
+};
+
+/// Flags for streams, events and pinned memory.
+inline constexpr unsigned k_stream_non_blocking = 1;
+inline constexpr unsigned k_event_default = 0;
+/// CUstreamCaptureMode: only this thread's calls can invalidate a capture.
+inline constexpr int k_capture_thread_local = 1;
+
+/// One pointer per function; the comment gives the documented name where it differs.
+struct DriverFunctions {
+  Status (*init)(unsigned flags) = nullptr;
+  Status (*driver_get_version)(int* version) = nullptr;  ///< 1000 major + 10 minor
+  Status (*get_error_name)(Status, const char** name) = nullptr;
+  Status (*get_error_string)(Status, const char** words) = nullptr;
+  Status (*device_get_count)(int* count) = nullptr;
+  Status (*device_get)(DeviceOrdinal* device, int ordinal) = nullptr;
+  Status (*device_get_name)(char* name, int bytes, DeviceOrdinal) = nullptr;
+  Status (*device_get_attribute)(int* value, Attribute, DeviceOrdinal) = nullptr;
+  Status (*device_get_uuid)(DeviceUuid*, DeviceOrdinal) = nullptr;
+  Status (*primary_retain)(ContextHandle*, DeviceOrdinal) = nullptr;  ///< cuDevicePrimaryCtxRetain
+  Status (*primary_release)(DeviceOrdinal) = nullptr;                 ///< cuDevicePrimaryCtxRelease
+  Status (*ctx_set_current)(ContextHandle) = nullptr;
+  Status (*ctx_synchronize)() = nullptr;
+  Status (*profiler_start)() = nullptr;          ///< cuProfilerStart: begins the range for ncu
+  Status (*profiler_stop)() = nullptr;           ///< cuProfilerStop
+  Status (*reset_persisting_cache)() = nullptr;  ///< cuCtxResetPersistingL2Cache
+  Status (*mem_get_info)(std::size_t* free_bytes, std::size_t* total_bytes) = nullptr;
+  Status (*mem_alloc)(DeviceAddress*, std::size_t bytes) = nullptr;
+  Status (*mem_free)(DeviceAddress) = nullptr;
+  Status (*mem_host_alloc)(void**, std::size_t bytes, unsigned flags) = nullptr;
+  Status (*mem_free_host)(void*) = nullptr;
+  Status (*memcpy_to_device)(DeviceAddress, const void*, std::size_t, StreamHandle) = nullptr;
+  Status (*memcpy_to_host)(void*, DeviceAddress, std::size_t, StreamHandle) = nullptr;
+  Status (*memcpy_on_device)(DeviceAddress to, DeviceAddress from, std::size_t,
+                             StreamHandle) = nullptr;
+  Status (*mem_granularity)(std::size_t*, const AllocationProperties*, int) = nullptr;
+  Status (*mem_create)(AllocationHandle*, std::size_t, const AllocationProperties*,
+                       unsigned long long flags) = nullptr;
+  Status (*mem_release)(AllocationHandle) = nullptr;
+  Status (*mem_export)(void* to, AllocationHandle, int handle_type,
+                       unsigned long long flags) = nullptr;  ///< cuMemExportToShareableHandle
+  Status (*mem_import)(AllocationHandle*, void* from, int handle_type) = nullptr;
+  Status (*address_reserve)(DeviceAddress*, std::size_t, std::size_t alignment, DeviceAddress wish,
+                            unsigned long long flags) = nullptr;
+  Status (*address_free)(DeviceAddress, std::size_t) = nullptr;
+  Status (*mem_map)(DeviceAddress, std::size_t, std::size_t offset, AllocationHandle,
+                    unsigned long long flags) = nullptr;
+  Status (*mem_unmap)(DeviceAddress, std::size_t) = nullptr;
+  Status (*mem_set_access)(DeviceAddress, std::size_t, const MemoryAccess*,
+                           std::size_t count) = nullptr;
+  Status (*memset_bytes)(DeviceAddress, unsigned char, std::size_t, StreamHandle) = nullptr;
+  Status (*stream_create)(StreamHandle*, unsigned flags) = nullptr;
+  Status (*stream_destroy)(StreamHandle) = nullptr;
+  Status (*stream_synchronize)(StreamHandle) = nullptr;
+  Status (*stream_begin_capture)(StreamHandle, int mode) = nullptr;
+  Status (*stream_end_capture)(StreamHandle, GraphHandle*) = nullptr;
+  Status (*graph_instantiate)(GraphExecHandle*, GraphHandle, unsigned long long flags) = nullptr;
+  Status (*graph_launch)(GraphExecHandle, StreamHandle) = nullptr;
+  Status (*graph_exec_destroy)(GraphExecHandle) = nullptr;
+  Status (*graph_destroy)(GraphHandle) = nullptr;
+  Status (*event_create)(EventHandle*, unsigned flags) = nullptr;
+  Status (*event_destroy)(EventHandle) = nullptr;
+  Status (*event_record)(EventHandle, StreamHandle) = nullptr;
+  Status (*event_synchronize)(EventHandle) = nullptr;
+  Status (*event_elapsed_time)(float* ms, EventHandle, EventHandle) = nullptr;
+  Status (*module_load_data)(ModuleHandle*, const void* image) = nullptr;
+  Status (*module_unload)(ModuleHandle) = nullptr;
+  Status (*module_get_function)(KernelHandle*, ModuleHandle, const char* name) = nullptr;
+  Status (*launch_kernel)(KernelHandle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                          unsigned block_x, unsigned block_y, unsigned block_z,
+                          unsigned shared_bytes, StreamHandle, void** parameters,
+                          void** extra) = nullptr;
+};
+
+/// True for statuses after which all later calls of the process fail: the context is lost, and only
+/// a new process helps (by the driver's documentation; measured for illegal_address).
+bool ends_process(Status status);
+
+struct Fault : Error {
+  Status status = Status::success;  ///< success when the driver was not called
+  [[nodiscard]] bool ends_process() const { return cuda::ends_process(status); }
+};
+
+template <typename T>
+using CudaResult = Expected<T, Fault>;
 
 /// The oldest accepted driver, in the form of cuDriverGetVersion: CUDA 12.4. Device code comes from
 /// a toolkit of 12.4 or newer, whose PTX (ISA 8.4) older drivers cannot compile.
@@ -36,13 +200,13 @@ class Driver {
   }
 
  private:
-  explicit Driver(void* library) : m_library(library) {}
+  explicit Driver(const Library& library) : m_library(library) {}
   [[nodiscard]] Fault fault(Status status, std::string_view attempted,
                             std::string_view subject) const;
   [[nodiscard]] CudaResult<void> find_functions(const char* library);
   [[nodiscard]] CudaResult<void> find_version(const char* library);
 
-  void* m_library;
+  Library m_library;
   DriverFunctions m_functions;
   int m_version = 0;
 };

@@ -8,7 +8,6 @@
 
 #include "problem/philox.hpp"
 #include "worker/cuda/device_code.hpp"
-#include "worker/cuda/device_words.hpp"
 
 namespace wb::worker::cuda {
 
@@ -21,6 +20,40 @@ namespace {
 constexpr std::int64_t k_max_fill_blocks = 1 << 16;  // threads stride over the rest
 
 }  // namespace
+
+device::Number device_word(Dtype dtype) {
+  static_assert(static_cast<int>(Dtype::f16) == static_cast<int>(device::Number::f16));
+  static_assert(static_cast<int>(Dtype::bf16) == static_cast<int>(device::Number::bf16));
+  return static_cast<device::Number>(dtype);
+}
+
+device::MaskForm device_word(problem::MaskKind mask) {
+  static_assert(static_cast<int>(problem::MaskKind::boolean) ==
+                static_cast<int>(device::MaskForm::boolean));
+  static_assert(static_cast<int>(problem::MaskKind::additive) ==
+                static_cast<int>(device::MaskForm::additive));
+  return static_cast<device::MaskForm>(mask);
+}
+
+device::CausalRule device_word(problem::Causal causal) {
+  static_assert(static_cast<int>(problem::Causal::top_left) ==
+                static_cast<int>(device::CausalRule::top_left));
+  static_assert(static_cast<int>(problem::Causal::bottom_right) ==
+                static_cast<int>(device::CausalRule::bottom_right));
+  return static_cast<device::CausalRule>(causal);
+}
+
+device::Form device_word(problem::StdForm form) {
+  static_assert(static_cast<int>(problem::StdForm::short_blocks) ==
+                static_cast<int>(device::Form::short_blocks));
+  static_assert(static_cast<int>(problem::StdForm::normalized) ==
+                static_cast<int>(device::Form::normalized));
+  return static_cast<device::Form>(form);
+}
+
+device::Strides device_word(const problem::TensorStrides& strides) {
+  return {strides.batch, strides.head, strides.row};
+}
 
 CudaResult<GpuInputs> GpuInputs::create(const ContextPtr& context) {
   WB_TRY_ASSIGN(const DeviceCode code, device_code());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "problem/attention.hpp"
 #include "problem/inputs.hpp"
 #include "problem/verdict.hpp"
 #include "worker/cuda/device/params.hpp"
@@ -14,6 +15,13 @@
 #include "worker/cuda/module.hpp"
 
 namespace wb::worker::cuda {
+
+/// The words of device code (device/params.hpp) for those of a problem.
+device::Number device_word(Dtype dtype);
+device::MaskForm device_word(problem::MaskKind mask);
+device::CausalRule device_word(problem::Causal causal);
+device::Form device_word(problem::StdForm form);
+device::Strides device_word(const problem::TensorStrides& strides);
 
 /// q, k, v and mask in the problem's layout and dtype; mask empty without one.
 struct DeviceInputs {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "worker/cuda/stream.hpp"
+#include "worker/cuda/context.hpp"
 
 namespace wb::worker::cuda {
 

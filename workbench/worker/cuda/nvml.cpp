@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "worker/cuda/nvml.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstring>
 #include <utility>
 
 namespace wb::worker::cuda {
-namespace {
-
-/// Sets `to` to the library's function of that name; null without one.
-template <typename Function>
-void look_up(void* library, const char* name, Function& to) {
-  void* const symbol = ::dlsym(library, name);
-  static_assert(sizeof symbol == sizeof to);
-  std::memcpy(&to, &symbol, sizeof to);  // C++ has no cast from void* to a function
-}
-
-}  // namespace
 
 Result<NvmlPtr> Nvml::load(const char* library) {
-  void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* const words = ::dlerror();
-    return Error{ErrorCode::not_found, "load NVML", library,
-                 words == nullptr ? "it is not there" : words, ""};
+  auto opened = Library::open(library, "it is not there");
+  if (!opened.ok()) {
+    return Error{ErrorCode::not_found, "load NVML", library, opened.error(), ""};
   }
-  // Never unloaded, like the driver, since its process state would not survive it.
-  std::shared_ptr<Nvml> nvml(new Nvml(handle));
+  std::shared_ptr<Nvml> nvml(new Nvml(*opened));
   nvml->find_functions();
   if (nvml->m_functions.init == nullptr) {
     return Error{ErrorCode::not_found, "use NVML", library, "it has no function nvmlInit_v2", ""};
@@ -48,7 +32,7 @@ Nvml::~Nvml() {
 
 void Nvml::find_functions() {
   NvmlFunctions& f = m_functions;
-  const auto find = [this](const char* name, auto& to) { look_up(m_library, name, to); };
+  const auto find = [this](const char* name, auto& to) { m_library.find(name, to); };
   find("nvmlInit_v2", f.init);
   find("nvmlShutdown", f.shutdown);
   find("nvmlErrorString", f.error_string);

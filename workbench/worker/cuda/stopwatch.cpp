@@ -2,6 +2,7 @@
 #include "worker/cuda/stopwatch.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "measure/statistics.hpp"
@@ -10,11 +11,104 @@
 #include "worker/settling.hpp"
 
 namespace wb::worker::cuda {
+
+CudaResult<Gate> Gate::create(const ContextPtr& context, const Module& code) {
+  WB_TRY_ASSIGN(Kernel wait, code.kernel("wb_wait"));
+  WB_TRY_ASSIGN(PinnedBuffer words, PinnedBuffer::allocate(context, 2 * sizeof(std::uint32_t)));
+  Gate gate(std::move(wait), std::move(words));
+  *gate.word(0) = 0;
+  *gate.word(1) = 0;
+  return gate;
+}
+
+volatile std::uint32_t* Gate::word(std::size_t index) const {
+  return reinterpret_cast<volatile std::uint32_t*>(m_words.bytes().data()) + index;
+}
+
+CudaResult<void> Gate::close(const Stream& stream) {
+  return m_wait.launch(stream, {},
+                       device::WaitParams{word(0), word(1), ++m_ticket, k_gate_limit_ns});
+}
+
+void Gate::open() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  *word(0) = m_ticket;
+}
+
+CudaResult<void> Graph::begin(const Stream& stream) {
+  const Context& context = *stream.context();
+  return context.check(
+      context.functions().stream_begin_capture(stream.handle(), k_capture_thread_local), "record",
+      "the work of a stream");
+}
+
+CudaResult<Graph> Graph::end(const Stream& stream) {
+  const ContextPtr& context = stream.context();
+  GraphHandle recorded = nullptr;
+  WB_TRY(context->check(context->functions().stream_end_capture(stream.handle(), &recorded),
+                        "record", "the work of a stream"));
+  GraphExecHandle handle = nullptr;
+  const Status made = context->functions().graph_instantiate(&handle, recorded, 0);
+  static_cast<void>(context->functions().graph_destroy(recorded));
+  WB_TRY(context->check(made, "make ready", "a graph of recorded calls"));
+  return Graph(context, handle);
+}
+
+Graph::Graph(Graph&& other) noexcept
+    : m_context(std::move(other.m_context)), m_handle(std::exchange(other.m_handle, nullptr)) {}
+
+Graph& Graph::operator=(Graph&& other) noexcept {
+  std::swap(m_context, other.m_context);
+  std::swap(m_handle, other.m_handle);
+  return *this;
+}
+
+Graph::~Graph() {
+  if (m_handle != nullptr) static_cast<void>(m_context->functions().graph_exec_destroy(m_handle));
+}
+
+CudaResult<void> Graph::launch(const Stream& stream) const {
+  return m_context->check(m_context->functions().graph_launch(m_handle, stream.handle()), "launch",
+                          "a graph of recorded calls");
+}
+
+namespace {
+
+constexpr int k_blocks_per_multiprocessor = 8;
+
+}  // namespace
+
+CudaResult<CacheFlush> CacheFlush::create(const Stream& stream, const Module& code) {
+  const ContextPtr& context = stream.context();
+  WB_TRY_ASSIGN(Kernel read, code.kernel("wb_read_through"));
+  WB_TRY_ASSIGN(DeviceBuffer memory, DeviceBuffer::allocate(context, 4 * context->l2_bytes()));
+  WB_TRY_ASSIGN(DeviceBuffer sum, DeviceBuffer::allocate(context, sizeof(std::uint32_t)));
+  WB_TRY(fill_bytes(stream, memory.address(), std::byte{0}, memory.size_bytes()));
+  return CacheFlush(std::move(read), std::move(memory), std::move(sum));
+}
+
+CudaResult<void> CacheFlush::queue(const Stream& stream) const {
+  const Context& context = *stream.context();
+  const std::size_t half = m_memory.size_bytes() / 2;
+  WB_TRY(context.check(context.functions().reset_persisting_cache(), "give back",
+                       "persisting lines of the L2 cache"));
+  WB_TRY(fill_bytes(stream, m_memory.address(), std::byte{0}, half));
+  device::ReadParams p{};
+  const std::size_t words = half / sizeof(std::uint32_t);
+  p.from = m_memory.as<std::uint32_t>() + words;
+  p.words = static_cast<std::int64_t>(words);
+  p.sum = m_sum.as<std::uint32_t>();
+  return m_read.launch(stream,
+                       {.x = std::int64_t{k_blocks_per_multiprocessor} * context.multiprocessors(),
+                        .threads = device::k_scan_threads},
+                       p);
+}
+
 namespace {
 
 constexpr int k_empty_pairs = 51;
 constexpr std::int64_t k_empty_calls = 200, k_empty_samples = 11;
-/// Launches queued before the gate opens; must be below the driver's limit (gate.hpp). Samples are
+/// Launches queued before the gate opens; must be below the driver's limit (Gate). Samples are
 /// long enough that the host stays ahead of the device with the others.
 constexpr std::size_t k_behind_gate = 128;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Stopwatch: times queued calls by a GPU's clock for the plans `hot`, `cold` and `eager`
-// (docs/contracts/measurement.md). It runs beside untrusted code in the subject's process; the
-// supervisor checks the sums by its own clock.
+// How calls are timed on a GPU. Stopwatch times queued calls by the device's clock for the plans
+// `hot`, `cold` and `eager` (docs/contracts/measurement.md); a Gate holds the stream while they are
+// queued, a Graph launches recorded calls as one unit, and CacheFlush empties the L2 cache. All of
+// it runs beside untrusted code in the subject's process; the supervisor checks the sums by its own
+// clock.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +11,84 @@
 #include <optional>
 #include <vector>
 
-#include "worker/cuda/cache_flush.hpp"
-#include "worker/cuda/gate.hpp"
-#include "worker/cuda/graph.hpp"
+#include "worker/cuda/context.hpp"
+#include "worker/cuda/device_buffer.hpp"
+#include "worker/cuda/module.hpp"
 
 namespace wb::worker::cuda {
+
+/// A gate opens by itself after this time and then counts as `lapsed`.
+inline constexpr std::uint64_t k_gate_limit_ns = 2'000'000'000;
+
+/// Holds a stream while the host queues timed work, so that no host delay falls between two events.
+/// Behind a closed gate the driver accepts about 500 launches and then blocks the host (510 on an
+/// H200, driver 580, and 1,021 of graphs), so open it before that.
+class Gate {
+ public:
+  /// `code`: the device code `timing`. Errors: limit (no pinned memory).
+  static CudaResult<Gate> create(const ContextPtr& context, const Module& code);
+  /// Work queued on the stream from now on waits for open().
+  [[nodiscard]] CudaResult<void> close(const Stream& stream);
+  /// Opens every gate closed so far.
+  void open();
+  /// Whether the last closed gate opened by itself, so that the host may have delayed the timed
+  /// work. Ask after the stream has passed it.
+  [[nodiscard]] bool lapsed() const { return *word(1) == m_ticket; }
+
+ private:
+  Gate(Kernel wait, PinnedBuffer words) : m_wait(std::move(wait)), m_words(std::move(words)) {}
+  [[nodiscard]] volatile std::uint32_t* word(std::size_t index) const;
+  Kernel m_wait;
+  PinnedBuffer m_words;  // the ticket that may pass; the one that timed out
+  std::uint32_t m_ticket = 0;
+};
+
+/// Recorded work of a stream that is launched as one unit, so that the device's clock excludes the
+/// host's time per call.
+class Graph {
+ public:
+  /// Records what `enqueue() -> CudaResult<void>` queues on `stream`; nothing runs yet. Errors:
+  /// those of enqueue, and environment for operations that cannot be recorded (waiting, the legacy
+  /// stream).
+  template <typename Enqueue>
+  static CudaResult<Graph> record(const Stream& stream, const Enqueue& enqueue) {
+    WB_TRY(begin(stream));
+    const CudaResult<void> queued = enqueue();
+    CudaResult<Graph> graph = end(stream);  // always: the stream must leave its recording state
+    WB_TRY(queued);
+    return graph;
+  }
+  Graph(Graph&& other) noexcept;
+  Graph& operator=(Graph&& other) noexcept;
+  ~Graph();
+  [[nodiscard]] CudaResult<void> launch(const Stream& stream) const;
+
+ private:
+  Graph(ContextPtr context, GraphExecHandle handle)
+      : m_context(std::move(context)), m_handle(handle) {}
+  static CudaResult<void> begin(const Stream& stream);
+  static CudaResult<Graph> end(const Stream& stream);
+  ContextPtr m_context;
+  GraphExecHandle m_handle = nullptr;
+};
+
+/// Leaves no line of any tensor in the L2 cache (plan `cold`).
+class CacheFlush {
+ public:
+  /// Reserves four times the L2 cache. `code`: the device code `timing`. Errors: limit.
+  static CudaResult<CacheFlush> create(const Stream& stream, const Module& code);
+  /// Queues writes of twice the L2 cache, then reads of as much other memory, so that no dirty line
+  /// is left for the timed call to write back. Persisting lines are reset at once, so nothing may
+  /// be running.
+  [[nodiscard]] CudaResult<void> queue(const Stream& stream) const;
+  [[nodiscard]] std::size_t size_bytes() const { return m_memory.size_bytes(); }
+
+ private:
+  CacheFlush(Kernel read, DeviceBuffer memory, DeviceBuffer sum)
+      : m_read(std::move(read)), m_memory(std::move(memory)), m_sum(std::move(sum)) {}
+  Kernel m_read;
+  DeviceBuffer m_memory, m_sum;
+};
 
 /// The times of a block of samples.
 struct Samples {
@@ -48,7 +123,7 @@ class Stopwatch {
   [[nodiscard]] CudaResult<Samples> lone(const Stream& stream, const Graph& graph,
                                          const BlockHooks& hooks = {});
   /// All work that `enqueue` queues, between two events behind a gate, as one sample. The number of
-  /// launches is limited by the gate (gate.hpp).
+  /// launches is limited by the gate (Gate).
   [[nodiscard]] CudaResult<Samples> chain(const Stream& stream, const Enqueue& enqueue,
                                           const BlockHooks& hooks);
   /// `samples` samples of `calls` calls as a user makes them: queued while the device runs, so that

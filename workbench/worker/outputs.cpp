@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/foreign_result.hpp"
+#include "worker/outputs.hpp"
 
 #include <sys/uio.h>
 
@@ -7,13 +7,62 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "problem/inputs.hpp"
+#include "worker/failure.hpp"
 
 namespace wb::worker {
+
+Outcome<OutputMemory> OutputMemory::create(std::size_t size_bytes, Placing placing) {
+  const TensorPlace place = draw_tensor_place(size_bytes, placing);
+  auto file = as_outcome(SharedMemory::create("tensor", place.room_bytes));
+  if (!file.ok()) return std::move(file).error();
+  fill_margins(file->bytes(), place.offset, size_bytes);
+  return OutputMemory(*std::move(file), place.offset, size_bytes, placing);
+}
+
+bool OutputMemory::margins_intact() const {
+  return worker::margins_intact(m_file.bytes(), m_offset, m_size_bytes);
+}
+
+Outcome<std::span<std::byte>> OutputMemory::taken_bytes() {
+  if (!m_taken) {
+    auto memory = as_outcome(SharedMemory::create("taken", m_size_bytes));
+    if (!memory.ok()) return std::move(memory).error();
+    m_taken.emplace(*std::move(memory));
+  }
+  return m_taken->bytes();
+}
+
+Outcome<void> OutputMemory::take() {
+  const auto to = taken_bytes();
+  if (!to.ok()) return to.error();
+  std::memcpy(to->data(), bytes().data(), m_size_bytes);
+  return {};
+}
+
+std::vector<int> LentOutput::numbers_of_fds() const {
+  std::vector<int> numbers;
+  for (const UniqueFd& fd : fds) numbers.push_back(fd.get());
+  return numbers;
+}
+
+Json to_json(const LentOutput& lent) {
+  Json json = {{"number", lent.number}};
+  std::size_t part = 0;
+  for (const auto& [name, place] :
+       {std::pair{"out", &lent.places.out}, std::pair{"lse", &lent.places.lse},
+        std::pair{"snap", &lent.places.snap}}) {
+    if (place->size_bytes == 0) continue;
+    json[name] = {{"bytes", lent.map_bytes.at(part++)}, {"offset", place->offset}};
+  }
+  return json;
+}
+
 namespace {
 
 constexpr std::size_t k_chunk_bytes = 64u << 20;

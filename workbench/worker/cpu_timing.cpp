@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/caches.hpp"
+#include "worker/cpu_timing.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "worker/oom_cause.hpp"
+#include "worker/machine_limits.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <csignal>
@@ -7,6 +10,8 @@
 #include <string_view>
 
 #include "core/ascii.hpp"
+#include "core/process.hpp"
+#include "core/startable.hpp"
 #include "device/control_groups.hpp"
 
 namespace wb::worker {
@@ -40,6 +45,27 @@ OomCause oom_cause(const ChildEnd& end, std::int64_t kills_before,
                    const std::filesystem::path& root) {
   if (end.signal != SIGKILL || memory_kills(root) <= kills_before) return OomCause::none;
   return end.max_rss_bytes < memory_bound(root) / 2 ? OomCause::of_others : OomCause::own;
+}
+
+namespace {
+
+/// A variant may hold two plans at once; interpreters and libraries have their own threads.
+constexpr int k_plans = 2, k_other_threads = 8;
+
+int allowed_cpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+}
+
+}  // namespace
+
+std::optional<std::string> refused_threads() {
+  const int cpus = allowed_cpus(), wanted = k_plans * cpus + k_other_threads;
+  const int started = startable_threads(wanted);
+  if (started == wanted) return std::nullopt;
+  return fmt::format("the system lets this user start {} threads more, where {} CPUs need {}; {}",
+                     started, cpus, wanted, k_more_processes);
 }
 
 }  // namespace wb::worker

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Whether the kernel killed a subject because memory ran out, and which process used too much. All
-// files are read below a root, so that tests can provide them.
+// What the machine's limits do to an honest subject, so that a variant is not blamed for them:
+// whether the kernel killed it because memory ran out, and which process used too much; and whether
+// the system lets it start its threads. Files are read below a root, so that tests can provide
+// them.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "worker/child.hpp"
 
@@ -24,5 +28,9 @@ enum class OomCause { none, of_others, own };
 /// Decides from a process's end and the value of memory_kills() before it was started.
 OomCause oom_cause(const ChildEnd& end, std::int64_t kills_before,
                    const std::filesystem::path& root = "/");
+
+/// A sentence for a subject's failure; nothing when the threads of two plans on each allowed CPU,
+/// and a few more, can be started now.
+std::optional<std::string> refused_threads();
 
 }  // namespace wb::worker
