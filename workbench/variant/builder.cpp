@@ -276,9 +276,9 @@ Outcome<Artifact> make_entry(FileSystem& file_system, const Entry& entry, const 
       if (!written.ok()) return failure(Invalidity::environment, written.error());
     }
   } else {
-    auto record = toolchain->compile(entry.variant, configuration, options, entry.id, path);
-    if (!record.ok()) return std::move(record).error();
-    artifact.record = *std::move(record);
+    WB_TRY_ASSIGN(auto record,
+                  toolchain->compile(entry.variant, configuration, options, entry.id, path));
+    artifact.record = std::move(record);
     const auto library = file_system.read(path, k_library_max_bytes);
     if (!library.ok()) return failure(Invalidity::environment, library.error());
     artifact.content_sha256 = sha256_hex(*library);

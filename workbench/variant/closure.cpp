@@ -32,9 +32,8 @@ bool is_plain_entry(const fs::path& path, std::string_view relative) {
 }
 
 Result<std::optional<std::string>> read_text(const FileSystem& file_system, const fs::path& path) {
-  auto text = file_system.read(path, k_source_max_bytes);
-  if (!text.ok()) return std::move(text).error();
-  return std::optional<std::string>(*std::move(text));
+  WB_TRY_ASSIGN(auto text, file_system.read(path, k_source_max_bytes));
+  return std::optional<std::string>(std::move(text));
 }
 
 }  // namespace

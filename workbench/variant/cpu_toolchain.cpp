@@ -193,12 +193,12 @@ Outcome<BuildRecord> CpuToolchain::compile(const Variant& variant,
   if (!compiler.ok()) return failure(Invalidity::environment, compiler.error().message());
   auto grants = resolve_grants(variant.manifest, options);
   if (!grants.ok()) return failure(Invalidity::constraints, grants.error().message());
-  auto argv = command_line(*compiler, variant, configuration, options, *grants, build_id);
-  if (!argv.ok()) return std::move(argv).error();
+  WB_TRY_ASSIGN(auto argv,
+                command_line(*compiler, variant, configuration, options, *grants, build_id));
   CompileCommand command;
   command.compiler = *compiler;
   command.kind = is_clang(*compiler) ? CompilerKind::clang : CompilerKind::gcc;
-  command.argv = *std::move(argv);
+  command.argv = std::move(argv);
   command.probe = {compiler->path, "-shared", "-fPIC"};
   const auto linker = linker_words(*compiler);
   command.probe.insert(command.probe.end(), linker.begin(), linker.end());

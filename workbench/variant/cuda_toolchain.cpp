@@ -106,12 +106,11 @@ Outcome<CompileCommand> cuda_command(const CudaPlaces& places, const Variant& va
   const Toolkit& toolkit = asked->toolkit;
   auto grants = resolve_grants(variant.manifest, options);
   if (!grants.ok()) return cuda_failure(Invalidity::constraints, grants.error().message());
-  auto argv = nvcc_words(toolkit, variant, configuration, *grants, build_id, forms);
-  if (!argv.ok()) return std::move(argv).error();
+  WB_TRY_ASSIGN(auto argv, nvcc_words(toolkit, variant, configuration, *grants, build_id, forms));
   CompileCommand command;
   command.compiler = asked->answer.identity;
   command.kind = CompilerKind::nvcc;
-  command.argv = *std::move(argv);
+  command.argv = std::move(argv);
   command.probe = {toolkit.nvcc.string(), "-ccbin=" + toolkit.host.string()};
   command.probe.insert(command.probe.end(), forms.begin(), forms.end());
   command.probe_name = "wb_probe.cu";
@@ -162,11 +161,10 @@ Outcome<fs::path> find_cuobjdump(const CudaPlaces& places, const fs::path& libra
 }
 
 Outcome<std::string> disassembly(const CudaPlaces& places, const fs::path& library) {
-  const auto program = find_cuobjdump(places, library);
-  if (!program.ok()) return program.error();
+  WB_TRY_ASSIGN(const auto program, find_cuobjdump(places, library));
   ProcessSpec spec;
-  spec.argv = {program->string(), "--dump-sass", fs::absolute(library).string()};
-  spec.env = compiler_environment(*program, "/tmp");
+  spec.argv = {program.string(), "--dump-sass", fs::absolute(library).string()};
+  spec.env = compiler_environment(program, "/tmp");
   spec.clear_env = true;
   spec.deadline = k_disassembly_deadline;
   spec.capture_bytes = k_listing_max_bytes;
@@ -214,12 +212,12 @@ Outcome<BuildRecord> CudaToolchain::compile(const Variant& variant,
   const auto target = exact_target(options);
   if (!target.ok()) return target.error();
   const auto forms = library_forms(*target);
-  auto command = cuda_command(m_places, variant, configuration, options, build_id, forms);
-  if (!command.ok()) return std::move(command).error();
-  command->limits = m_limits;
-  const auto libraries = library_words(command->grants);
-  command->argv.insert(command->argv.end(), libraries.begin(), libraries.end());
-  auto record = run_nvcc(variant, options, *command, output);
+  WB_TRY_ASSIGN(auto command,
+                cuda_command(m_places, variant, configuration, options, build_id, forms));
+  command.limits = m_limits;
+  const auto libraries = library_words(command.grants);
+  command.argv.insert(command.argv.end(), libraries.begin(), libraries.end());
+  auto record = run_nvcc(variant, options, command, output);
   if (!record.ok()) return record;
   record->target = options.target;
   record->ptxas = parse_ptxas(record->log);
@@ -231,18 +229,17 @@ Outcome<std::string> CudaToolchain::listing(Listing kind, const Variant& variant
                                             const Configuration& configuration,
                                             const BuildOptions& options,
                                             const fs::path& library) const {
-  const auto target = exact_target(options);
-  if (!target.ok()) return target.error();
+  WB_TRY_ASSIGN(const auto target, exact_target(options));
   if (kind == Listing::sass) return disassembly(m_places, library);
   const std::vector<std::string> forms = {"--ptx", "-O3", "-std=c++20",
-                                          "-arch=compute_" + to_text(*target).substr(3)};
-  auto command = cuda_command(m_places, variant, configuration, options, "ptx", forms);
-  if (!command.ok()) return std::move(command).error();
-  command->limits = m_limits;
+                                          "-arch=compute_" + to_text(target).substr(3)};
+  WB_TRY_ASSIGN(auto command,
+                cuda_command(m_places, variant, configuration, options, "ptx", forms));
+  command.limits = m_limits;
   const auto folder = TempDirectory::create("wb-listing");
   if (!folder.ok()) return cuda_failure(Invalidity::environment, folder.error().message());
   const fs::path output = folder->path() / "listing.ptx";
-  const auto record = run_nvcc(variant, options, *command, output);
+  const auto record = run_nvcc(variant, options, command, output);
   if (!record.ok()) return record.error();
   auto text = RealFileSystem().read(output, k_listing_max_bytes);
   if (!text.ok()) return cuda_failure(Invalidity::environment, text.error().message());

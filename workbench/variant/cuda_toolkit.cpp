@@ -23,11 +23,11 @@ bool holds_toolkit(const fs::path& folder) {
 /// The folder of the real nvcc, by its own output: distributions put links and scripts into PATH,
 /// and an upgrade behind them would go unnoticed.
 Result<fs::path> toolkit_folder(const fs::path& nvcc) {
-  const auto words = ask_compiler(nvcc, {"--dryrun", "-x", "cu", "/dev/null"}, k_nvcc_remedy);
-  if (!words.ok()) return words.error();
+  WB_TRY_ASSIGN(const auto words,
+                ask_compiler(nvcc, {"--dryrun", "-x", "cu", "/dev/null"}, k_nvcc_remedy));
   constexpr std::string_view k_here = "_HERE_=";
-  if (const std::size_t at = words->find(k_here); at != std::string::npos) {
-    const fs::path folder = first_line_of(words->substr(at + k_here.size()));
+  if (const std::size_t at = words.find(k_here); at != std::string::npos) {
+    const fs::path folder = first_line_of(words.substr(at + k_here.size()));
     if (folder.is_absolute() && holds_toolkit(folder)) return folder;
   }
   if (holds_toolkit(nvcc.parent_path())) return nvcc.parent_path();

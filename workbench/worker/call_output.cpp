@@ -47,11 +47,11 @@ class HostOutput final : public CallOutput {
                                                    const Problem& problem, const OutputOrder& order,
                                                    const Wait& wait) {
     auto output = std::unique_ptr<HostOutput>(new HostOutput(subject, judge, problem, order, wait));
-    if (auto made = output->make_memory(order); !made.ok()) return std::move(made).error();
+    WB_TRY(output->make_memory(order));
     if (subject.kind() == SubjectKind::python) {
       output->m_reads_results = may_read_memory_of(subject.pid());
       if (!output->m_reads_results) {
-        if (auto timed = output->time_copy(); !timed.ok()) return std::move(timed).error();
+        WB_TRY(output->time_copy());
       }
     }
     return std::unique_ptr<CallOutput>(std::move(output));
@@ -84,7 +84,7 @@ class HostOutput final : public CallOutput {
     m_gives_lse = done.value("lse", Json(true)) != Json(false);
     const bool copied = done.value("copied", Json(false)) == Json(true);
     if (take == TakeOutput::yes) {
-      if (auto read = read_still(done); !read.ok()) return std::move(read).error();
+      WB_TRY(read_still(done));
     }
     BlockEnd end;
     if (copied && !m_reads_results) end.own_copy_us = m_copy_us;
@@ -115,13 +115,11 @@ class HostOutput final : public CallOutput {
     }
     m_subject.keep_outputs(nullptr);  // frees the old outputs before new ones are made
     const Placing placing = m_subject.next_placing();
-    auto out = OutputMemory::create(problem::out_bytes(m_problem), placing);
-    if (!out.ok()) return std::move(out).error();
-    SubjectOutputs outputs{m_key, *std::move(out), std::nullopt};
+    WB_TRY_ASSIGN(auto out, OutputMemory::create(problem::out_bytes(m_problem), placing));
+    SubjectOutputs outputs{m_key, std::move(out), std::nullopt};
     if (order.want_lse) {
-      auto lse = OutputMemory::create(problem::lse_bytes(m_problem), placing);
-      if (!lse.ok()) return std::move(lse).error();
-      outputs.lse.emplace(*std::move(lse));
+      WB_TRY_ASSIGN(auto lse, OutputMemory::create(problem::lse_bytes(m_problem), placing));
+      outputs.lse.emplace(std::move(lse));
     }
     m_memory = std::make_shared<SubjectOutputs>(std::move(outputs));
     return {};
@@ -132,7 +130,7 @@ class HostOutput final : public CallOutput {
     m_copy_us = std::numeric_limits<double>::infinity();
     for (int i = 0; i < k_timed_copies; ++i) {
       const Deadline begin = std::chrono::steady_clock::now();
-      if (auto taken = m_memory->out.take(); !taken.ok()) return taken;
+      WB_TRY(m_memory->out.take());
       m_copy_us = std::min(m_copy_us, us_since(begin));
     }
     return {};
@@ -143,12 +141,10 @@ class HostOutput final : public CallOutput {
       std::string fault;
       bool is_unbroken = false;
       {
-        const auto still = m_subject.stand_still();
-        if (!still.ok()) return still.error();
-        auto taken = take(m_subject.pid(), done);
-        if (!taken.ok()) return std::move(taken).error();
-        fault = *std::move(taken);
-        is_unbroken = still->is_unbroken();
+        WB_TRY_ASSIGN(const auto still, m_subject.stand_still());
+        WB_TRY_ASSIGN(auto taken, take(m_subject.pid(), done));
+        fault = std::move(taken);
+        is_unbroken = still.is_unbroken();
       }
       if (!fault.empty()) return m_subject.fail(Invalidity::runtime, std::move(fault));
       if (is_unbroken) return {};
@@ -163,18 +159,17 @@ class HostOutput final : public CallOutput {
     if (!m_memory->out.margins_intact()) return wrote_beside("out");
     if (m_memory->lse) {
       if (!m_memory->lse->margins_intact()) return wrote_beside("lse");
-      if (auto taken = m_memory->lse->take(); !taken.ok()) return std::move(taken).error();
+      WB_TRY(m_memory->lse->take());
     }
     const auto result = done.find("result");
     if (result == done.end()) {
-      if (auto taken = m_memory->out.take(); !taken.ok()) return std::move(taken).error();
+      WB_TRY(m_memory->out.take());
       return std::string();
     }
-    const auto to = m_memory->out.taken_bytes();
-    if (!to.ok()) return to.error();
+    WB_TRY_ASSIGN(const auto to, m_memory->out.taken_bytes());
     const auto place = result_address_from_json(*result);
     if (!place.ok()) return place.error().message();
-    const Result<void> read = read_result(pid, *place, m_problem, *to);
+    const Result<void> read = read_result(pid, *place, m_problem, to);
     return read.ok() ? std::string() : read.error().message();
   }
 

@@ -205,14 +205,13 @@ std::string describe(const ChildEnd& end) {
 }
 
 Result<Child> Child::spawn(ChildRegistry& registry, const ChildSpec& spec) {
-  auto ends = Channel::make_pair();
-  if (!ends.ok()) return std::move(ends).error();
+  WB_TRY_ASSIGN(auto ends, Channel::make_pair());
   WB_TRY_ASSIGN(UniqueFd capture, make_capture());
   const UniqueFd dev_null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!dev_null.valid()) return errno_error("open", "/dev/null", errno);
   const UniqueFd high_null = high_copy(dev_null.get());
   const UniqueFd high_capture = high_copy(capture.get());
-  const UniqueFd high_socket = high_copy(ends->second.get());
+  const UniqueFd high_socket = high_copy(ends.second.get());
   if (!high_null.valid() || !high_capture.valid() || !high_socket.valid()) {
     return errno_error("prepare the descriptors of", spec.argv[0], errno);
   }
@@ -248,7 +247,7 @@ Result<Child> Child::spawn(ChildRegistry& registry, const ChildSpec& spec) {
   }
   child.m_registry = &registry;
   child.m_pid = pid;
-  child.m_channel = Channel(std::move(ends->first));
+  child.m_channel = Channel(std::move(ends.first));
   child.m_capture = std::move(capture);
   registry.add(pid);
   return child;

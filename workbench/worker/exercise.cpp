@@ -47,12 +47,10 @@ const char* confine(const ExerciseOrder& order) {
 }
 
 Outcome<void> call_variant(const StartedDevice& device, const ExerciseOrder& order) {
-  const auto api = load_library(order.library, order.build_id);
-  if (!api.ok()) return api.error();
-  const auto plan = VariantPlan::create(*api, order.problem, false, order.gpu);
-  if (!plan.ok()) return plan.error();
+  WB_TRY_ASSIGN(const auto api, load_library(order.library, order.build_id));
+  WB_TRY_ASSIGN(const auto plan, VariantPlan::create(api, order.problem, false, order.gpu));
   const auto buffers = cuda::DeviceBufferSet::create(
-      device.stream, order.problem, {.workspace_bytes = plan->workspace_bytes()}, 0);
+      device.stream, order.problem, {.workspace_bytes = plan.workspace_bytes()}, 0);
   if (!buffers.ok()) return environment(buffers.error().message());
   const auto& context = *device.stream.context();
   const cuda::DriverFunctions& functions = context.driver().functions();
@@ -62,18 +60,18 @@ Outcome<void> call_variant(const StartedDevice& device, const ExerciseOrder& ord
   const auto work = [&]() -> cuda::CudaResult<void> {
     WB_TRY(buffers->refill(device.stream, device.inputs, k_seed, problem::Draw::normal));
     for (int i = 0; i < k_calls_before && status == WB_OK; ++i) {
-      status = api->forward(plan->get(), &args);
+      status = api.forward(plan.get(), &args);
     }
     WB_TRY(context.synchronize());
     WB_TRY(context.driver().check(functions.profiler_start(), "start", "the profiler"));
-    if (status == WB_OK) status = api->forward(plan->get(), &args);
+    if (status == WB_OK) status = api.forward(plan.get(), &args);
     WB_TRY(context.synchronize());
     WB_TRY(context.driver().check(functions.profiler_stop(), "stop", "the profiler"));
     WB_TRY_ASSIGN(overrun, buffers->overrun(device.stream));
     return {};
   };
   const auto done = work();
-  if (status != WB_OK) return call_failure(*api, "wb_sdpa_forward", status);
+  if (status != WB_OK) return call_failure(api, "wb_sdpa_forward", status);
   if (!done.ok()) return runtime_failure(done.error().message());
   if (overrun != nullptr) return wrote_outside(overrun);
   return {};

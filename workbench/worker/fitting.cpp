@@ -71,13 +71,12 @@ Outcome<void> check_fits(const Problem& problem, const TurnContext& context, con
                     needed * 1e-9, available * 0.5e-9));
   }
   if (context.clock == Clock::host) return {};
-  const auto free_bytes = context.judge.free_gpu_bytes(wait.deadline, wait.cancel);
-  if (!free_bytes.ok()) return free_bytes.error();
-  if (fits_on_gpu(problem, *free_bytes)) return {};
+  WB_TRY_ASSIGN(const auto free_bytes, context.judge.free_gpu_bytes(wait.deadline, wait.cancel));
+  if (fits_on_gpu(problem, free_bytes)) return {};
   return environment(fmt::format(
       "the problem needs {:.1f} GB of device memory to be judged and timed, {:.1f} GB are free on "
       "the GPU; choose a smaller problem, or end what holds its memory",
-      needed_on_gpu(problem) * 1e-9, static_cast<double>(*free_bytes) * 1e-9));
+      needed_on_gpu(problem) * 1e-9, static_cast<double>(free_bytes) * 1e-9));
 }
 
 }  // namespace wb::worker

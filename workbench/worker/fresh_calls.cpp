@@ -39,25 +39,23 @@ FreshRecord& TurnConductor::fresh_record() const {
 
 /// One single call on unseen inputs into a poisoned output.
 Outcome<FreshTimes> TurnConductor::time_fresh_call(std::span<const std::byte> read_between) {
-  if (auto primed = prime(true, false, 1); !primed.ok()) return std::move(primed).error();
+  WB_TRY(prime(true, false, 1));
   if (!read_between.empty()) read_through({read_between}, m_context.threads);
   const std::size_t timed = m_samples_us.size();
-  const auto time = time_calls(1, 1);
-  if (!time.ok()) return time.error();
+  WB_TRY_ASSIGN(const auto time, time_calls(1, 1));
   m_samples_us.resize(timed);
   // Not wall_us, since a supervisor that wakes up late for "started" would measure almost nothing.
   // And not less delay_us, since a subject can cause its own waiting for a CPU with its threads.
-  return FreshTimes{time->around_us - time->own_delay_us, time->samples_us};
+  return FreshTimes{time.around_us - time.own_delay_us, time.samples_us};
 }
 
 Outcome<double> TurnConductor::lone_call_us() {
-  if (auto staged = set_stage(); !staged.ok()) return std::move(staged).error();
+  WB_TRY(set_stage());
   std::vector<double> times_us;
   const std::vector<std::byte> others(k_caches_bytes, std::byte{1});
   for (int i = 0; i < k_lone_calls; ++i) {
-    const auto times = time_fresh_call(others);
-    if (!times.ok()) return times.error();
-    times_us.push_back(times->supervisor_us);
+    WB_TRY_ASSIGN(const auto times, time_fresh_call(others));
+    times_us.push_back(times.supervisor_us);
   }
   return measure::median(times_us);
 }
@@ -86,9 +84,8 @@ Outcome<void> TurnConductor::try_fresh_calls() {
   quota.end();
   // A subject that a quota stopped is not accused either.
   const std::optional<double> foreign_cpus = quota.was_stopped() ? std::nullopt : foreign.mean();
-  const auto wrong = spot_fails("a call on fresh inputs");
-  if (!wrong.ok()) return wrong.error();
-  if (*wrong) return {};
+  WB_TRY_ASSIGN(const auto wrong, spot_fails("a call on fresh inputs"));
+  if (wrong) return {};
   ConditionsWatch watch(m_context.gpu);
   if (!is_within(*fastest, limits)) watch.look_for_others();  // on the device
   const FreshAnswer answer =
@@ -122,23 +119,20 @@ Outcome<void> TurnConductor::prime_again() {
     if (!cold()) m_inputs->read_through(m_context.threads);
   }
   m_output->spoil();
-  auto primed = m_subject.ask(std::move(prime), {}, m_wait);
-  if (!primed.ok()) return std::move(primed).error();
+  WB_TRY(m_subject.ask(std::move(prime), {}, m_wait));
   return {};
 }
 
 Outcome<double> TurnConductor::first_call_us(bool is_new) {
-  auto primed = is_new ? prime(true, false, 1) : prime_again();
-  if (!primed.ok()) return std::move(primed).error();
+  WB_TRY(is_new ? prime(true, false, 1) : prime_again());
   const std::size_t timed = m_samples_us.size();
-  const auto time = time_calls(1, 1);
-  if (!time.ok()) return time.error();
+  WB_TRY_ASSIGN(const auto time, time_calls(1, 1));
   m_samples_us.resize(timed);
-  return time->around_us - time->own_delay_us;
+  return time.around_us - time.own_delay_us;
 }
 
 Outcome<std::optional<std::string>> TurnConductor::wrong_first_call() {
-  if (auto silent = m_subject.expect_silence(); !silent.ok()) return std::move(silent).error();
+  WB_TRY(m_subject.expect_silence());
   const auto wrong = spot_fails("a call on fresh inputs");
   if (!wrong.ok()) return wrong.error();
   return *wrong ? std::optional(m_spot->reason) : std::nullopt;
@@ -246,9 +240,8 @@ Outcome<ChainPlan> plan_chains(const std::vector<FirstCaller>& callers,
                                const Wait& wait) {
   const TurnContext& context = callers.front().context;
   if (context.clock == Clock::host) return ChainPlan{};
-  const auto free_bytes = context.judge.free_gpu_bytes(wait.deadline, wait.cancel);
-  if (!free_bytes.ok()) return free_bytes.error();
-  const double room_bytes = k_chains_of_free_memory * static_cast<double>(*free_bytes) /
+  WB_TRY_ASSIGN(const auto free_bytes, context.judge.free_gpu_bytes(wait.deadline, wait.cancel));
+  const double room_bytes = k_chains_of_free_memory * static_cast<double>(free_bytes) /
                             static_cast<double>(callers.size());
   ChainPlan plan{k_most_chained_calls, false};
   for (std::size_t i = 0; i < callers.size(); ++i) {

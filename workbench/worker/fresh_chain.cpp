@@ -56,19 +56,17 @@ Outcome<double> TurnConductor::chained_call_us(ChainOf what, std::int64_t calls)
     return picked;
   };
   const std::size_t timed = m_samples_us.size();
-  const auto time = time_block(chain_of(what, calls), is_picked);
-  if (!time.ok()) return time.error();
+  WB_TRY_ASSIGN(const auto time, time_block(chain_of(what, calls), is_picked));
   m_samples_us.resize(timed);
   if (picked) {
-    const auto wrong = wrong_first_call();
-    if (!wrong.ok()) return wrong.error();
-    if (*wrong) return wrong_timed_output(**wrong);
+    WB_TRY_ASSIGN(const auto wrong, wrong_first_call());
+    if (wrong) return wrong_timed_output(*wrong);
   }
   // Measured from "started", before which the subject queues, which takes longer than a chain for
   // Python. The delay of a supervisor that noticed the start late for lack of a CPU is added. If it
   // was told late, the subject's own time is the minimum, which can only lengthen the result.
-  const double told_us = time->wall_us + time->late_us - time->own_delay_us;
-  const double us = std::max(told_us, std::min(time->reported_us, time->around_us));
+  const double told_us = time.wall_us + time.late_us - time.own_delay_us;
+  const double us = std::max(told_us, std::min(time.reported_us, time.around_us));
   m_chained_us += us;
   return us / static_cast<double>(calls);
 }

@@ -61,10 +61,9 @@ Outcome<FreshTimes> fastest_call(const std::function<Outcome<FreshTimes>()>& tim
   for (int i = 0;
        i < k_most_tries && !is_within(fastest, limits) && (i < k_least_tries || now() < enough);
        ++i) {
-    const auto times = time_one();
-    if (!times.ok()) return times.error();
-    fastest.supervisor_us = std::min(fastest.supervisor_us, times->supervisor_us);
-    fastest.subject_us = std::min(fastest.subject_us, times->subject_us);
+    WB_TRY_ASSIGN(const auto times, time_one());
+    fastest.supervisor_us = std::min(fastest.supervisor_us, times.supervisor_us);
+    fastest.subject_us = std::min(fastest.subject_us, times.subject_us);
   }
   return fastest;
 }

@@ -36,19 +36,18 @@ Outcome<std::unique_ptr<CallOutput>> GpuOutput::make(SubjectProcess& subject, Ju
   GpuOutput& output = *made;
   output.m_want_lse = order.want_lse && judge.lends();
   if (!judge.lends()) {
-    auto shown = subject.shown_memory(problem::out_bytes(problem));
-    if (!shown.ok()) return std::move(shown).error();
-    output.m_shown = *std::move(shown);
+    WB_TRY_ASSIGN(auto shown, subject.shown_memory(problem::out_bytes(problem)));
+    output.m_shown = std::move(shown);
     return std::unique_ptr<CallOutput>(std::move(made));
   }
   const std::string stage = fmt::format("{} {}", order.key, order.want_lse ? "lse" : "");
   Borrowed& kept = subject.borrowed();
   if (!kept.output || kept.stage != stage || !judge.has_lent(*kept.output)) {
     // The old memory lives until the subject has the new one, so that the addresses differ.
-    auto lent = judge.lend(cuda::output_places(problem, order.want_lse, true, order.placement),
-                           std::nullopt, std::nullopt, wait.deadline, wait.cancel);
-    if (!lent.ok()) return std::move(lent).error();
-    output.m_borrowed = {stage, *std::move(lent)};
+    WB_TRY_ASSIGN(auto lent,
+                  judge.lend(cuda::output_places(problem, order.want_lse, true, order.placement),
+                             std::nullopt, std::nullopt, wait.deadline, wait.cancel));
+    output.m_borrowed = {stage, std::move(lent)};
   } else {
     output.m_borrowed = kept;
   }
@@ -71,12 +70,11 @@ Outcome<void> GpuOutput::taken_up() {
   for (int i = 0; i <= k_idle_copies; ++i) {
     const Deadline begin = std::chrono::steady_clock::now();
     if (m_shown) {
-      const auto copied = m_subject->ask({{"op", "copy"}}, {}, *m_wait);
-      if (!copied.ok()) return copied.error();
+      WB_TRY(m_subject->ask({{"op", "copy"}}, {}, *m_wait));
     } else {
-      const auto copied = m_judge->take(*m_borrowed.output, m_wait->deadline, m_wait->cancel);
-      if (!copied.ok()) return copied.error();
-      device_us.push_back(*copied);
+      WB_TRY_ASSIGN(const auto copied,
+                    m_judge->take(*m_borrowed.output, m_wait->deadline, m_wait->cancel));
+      device_us.push_back(copied);
     }
     if (i == 0) continue;  // the first one reserves memory
     const double us = us_since(begin);
@@ -95,13 +93,10 @@ Outcome<BlockEnd> GpuOutput::at_done(const Json&, TakeOutput take) {
   }
   if (take == TakeOutput::yes) {
     const Deadline begin = std::chrono::steady_clock::now();
-    const auto taken = m_judge->take(*m_borrowed.output, m_wait->deadline, m_wait->cancel);
-    if (!taken.ok()) return taken.error();
+    WB_TRY(m_judge->take(*m_borrowed.output, m_wait->deadline, m_wait->cancel));
     end.put_off_us = after_done_us(us_since(begin), m_idle);
   }
-  if (auto told = m_subject->tell({{"op", "show"}}, {}); !told.ok()) {
-    return std::move(told).error();
-  }
+  WB_TRY(m_subject->tell({{"op", "show"}}, {}));
   end.own_copy_us = m_idle.device_us;
   return end;
 }

@@ -70,9 +70,9 @@ Outcome<HandedInputs> HandedInputs::create(const Problem& problem, Clock clock) 
     return inputs;
   }
   for (const Tensor tensor : inputs_of(problem)) {
-    auto memory = as_outcome(SharedMemory::create("input", problem::tensor_bytes(problem, tensor)));
-    if (!memory.ok()) return std::move(memory).error();
-    inputs.m_tensors.push_back(*std::move(memory));
+    WB_TRY_ASSIGN(auto memory, as_outcome(SharedMemory::create(
+                                   "input", problem::tensor_bytes(problem, tensor))));
+    inputs.m_tensors.push_back(std::move(memory));
   }
   return inputs;
 }

@@ -100,9 +100,8 @@ Failure JudgeProcess::fail(const std::string& what) {
 
 Outcome<Json> JudgeProcess::ask(const Json& message, std::span<const int> fds, Deadline deadline,
                                 CancelSource cancel) {
-  auto answer = ask_for_more(message, fds, deadline, cancel);
-  if (!answer.ok()) return std::move(answer).error();
-  return std::move(answer->body);
+  WB_TRY_ASSIGN(auto answer, ask_for_more(message, fds, deadline, cancel));
+  return std::move(answer.body);
 }
 
 Outcome<Message> JudgeProcess::ask_for_more(const Json& message, std::span<const int> fds,
@@ -160,27 +159,26 @@ Outcome<std::shared_ptr<const LentOutput>> JudgeProcess::lend(
                     {"size_bytes", place->size_bytes}};
     if (*poison) message[key]["poison"] = (*poison)->seed;
   }
-  auto answer = ask_for_more(message, {}, deadline, cancel);
-  if (!answer.ok()) return std::move(answer).error();
-  const auto bytes = answer->body.find("bytes");
-  if (bytes == answer->body.end() || !bytes->is_array() || bytes->size() != wanted ||
-      answer->fds.size() != wanted) {
+  WB_TRY_ASSIGN(auto answer, ask_for_more(message, {}, deadline, cancel));
+  const auto bytes = answer.body.find("bytes");
+  if (bytes == answer.body.end() || !bytes->is_array() || bytes->size() != wanted ||
+      answer.fds.size() != wanted) {
     return fail("lent no valid memory");
   }
   for (const Json& item : *bytes) {
     if (!item.is_number_integer()) return fail("lent no valid memory");
     lent->map_bytes.push_back(item.get<std::int64_t>());
   }
-  lent->fds = std::move(answer->fds);
+  lent->fds = std::move(answer.fds);
   lent->judge = pid();
   m_lent[lent->number] = lent;
   return std::shared_ptr<const LentOutput>(std::move(lent));
 }
 
 Outcome<double> JudgeProcess::take(const LentOutput& lent, Deadline deadline, CancelSource cancel) {
-  const auto answer = ask({{"ask", k_ask_take}, {"number", lent.number}}, {}, deadline, cancel);
-  if (!answer.ok()) return answer.error();
-  ObjectReader reader(*answer, "a copy's time");
+  WB_TRY_ASSIGN(const auto answer,
+                ask({{"ask", k_ask_take}, {"number", lent.number}}, {}, deadline, cancel));
+  ObjectReader reader(answer, "a copy's time");
   const double device_us = reader.real("device_us");
   if (!reader.finish().ok()) return fail("took no valid copy");
   return device_us;
@@ -191,9 +189,8 @@ Outcome<OutputVerdict> JudgeProcess::judge_taken(JudgeTask task, const LentOutpu
                                                  CancelSource cancel) {
   task.taken = lent.number;
   task.taken_lse = with_lse;
-  const auto answer = ask(to_json(task), {}, deadline, cancel);
-  if (!answer.ok()) return answer.error();
-  Result<OutputVerdict> verdict = problem::output_verdict_from_json(*answer);
+  WB_TRY_ASSIGN(const auto answer, ask(to_json(task), {}, deadline, cancel));
+  Result<OutputVerdict> verdict = problem::output_verdict_from_json(answer);
   if (!verdict.ok()) return fail("sent no valid verdict");
   return *std::move(verdict);
 }
@@ -203,17 +200,16 @@ Outcome<OutputVerdict> JudgeProcess::judge(const JudgeTask& task, const SharedMe
                                            CancelSource cancel) {
   const std::array<int, 2> fds{out.fd(), lse != nullptr ? lse->fd() : -1};
   const std::size_t fd_count = lse != nullptr ? 2 : 1;
-  const auto answer = ask(to_json(task), std::span(fds).first(fd_count), deadline, cancel);
-  if (!answer.ok()) return answer.error();
-  Result<OutputVerdict> verdict = problem::output_verdict_from_json(*answer);
+  WB_TRY_ASSIGN(const auto answer,
+                ask(to_json(task), std::span(fds).first(fd_count), deadline, cancel));
+  Result<OutputVerdict> verdict = problem::output_verdict_from_json(answer);
   if (!verdict.ok()) return fail("sent no valid verdict");
   return *std::move(verdict);
 }
 
 Outcome<GpuFacts> JudgeProcess::gpu_facts(Deadline deadline, CancelSource cancel) {
-  const auto answer = ask({{"ask", k_ask_gpu}}, {}, deadline, cancel);
-  if (!answer.ok()) return answer.error();
-  ObjectReader reader(*answer, "facts of a GPU");
+  WB_TRY_ASSIGN(const auto answer, ask({{"ask", k_ask_gpu}}, {}, deadline, cancel));
+  ObjectReader reader(answer, "facts of a GPU");
   const Json* device_json = reader.member("device");
   GpuFacts facts;
   facts.empty_pair_us = reader.real("empty_pair_us");
@@ -228,9 +224,9 @@ Outcome<GpuFacts> JudgeProcess::gpu_facts(Deadline deadline, CancelSource cancel
 }
 
 Outcome<std::uint64_t> JudgeProcess::free_gpu_bytes(Deadline deadline, CancelSource cancel) {
-  const auto answer = ask({{"ask", k_ask_memory}, {"ended", ended_loans()}}, {}, deadline, cancel);
-  if (!answer.ok()) return answer.error();
-  ObjectReader reader(*answer, "the free memory of a GPU");
+  WB_TRY_ASSIGN(const auto answer,
+                ask({{"ask", k_ask_memory}, {"ended", ended_loans()}}, {}, deadline, cancel));
+  ObjectReader reader(answer, "the free memory of a GPU");
   const std::int64_t bytes = reader.integer("free_bytes", 0, k_max_number);
   if (!reader.finish().ok()) return fail("sent no valid figure for its GPU's memory");
   return static_cast<std::uint64_t>(bytes);

@@ -73,18 +73,15 @@ protocol::ProfileResult read_kernel_names(const Json& answer) {
 Outcome<protocol::ProfileResult> name_kernels(SubjectProcess& subject,
                                               const problem::Problem& problem,
                                               const TurnContext& context, const Wait& wait) {
-  if (auto fits = check_fits(problem, context, wait); !fits.ok()) return std::move(fits).error();
-  auto inputs = HandedInputs::create(problem, context.clock);
-  if (!inputs.ok()) return std::move(inputs).error();
+  WB_TRY(check_fits(problem, context, wait));
+  WB_TRY_ASSIGN(auto inputs, HandedInputs::create(problem, context.clock));
   Json message = {{"op", "profile"}, {"problem", to_json(problem)}};
-  inputs->refill(k_kernel_names_seed, problem::Draw::normal, context.threads, message);
-  const auto out = make_output("out", problem::out_bytes(problem), draw_poison());
-  if (!out.ok()) return out.error();
-  std::vector<int> fds = inputs->fds();
-  fds.push_back(out->fd());
-  const auto answer = subject.ask(std::move(message), fds, wait);
-  if (!answer.ok()) return answer.error();
-  return read_kernel_names(*answer);
+  inputs.refill(k_kernel_names_seed, problem::Draw::normal, context.threads, message);
+  WB_TRY_ASSIGN(const auto out, make_output("out", problem::out_bytes(problem), draw_poison()));
+  std::vector<int> fds = inputs.fds();
+  fds.push_back(out.fd());
+  WB_TRY_ASSIGN(const auto answer, subject.ask(std::move(message), fds, wait));
+  return read_kernel_names(answer);
 }
 
 }  // namespace wb::worker

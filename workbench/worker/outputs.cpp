@@ -19,10 +19,9 @@ namespace wb::worker {
 
 Outcome<OutputMemory> OutputMemory::create(std::size_t size_bytes, Placing placing) {
   const TensorPlace place = draw_tensor_place(size_bytes, placing);
-  auto file = as_outcome(SharedMemory::create("tensor", place.room_bytes));
-  if (!file.ok()) return std::move(file).error();
-  fill_margins(file->bytes(), place.offset, size_bytes);
-  return OutputMemory(*std::move(file), place.offset, size_bytes, placing);
+  WB_TRY_ASSIGN(auto file, as_outcome(SharedMemory::create("tensor", place.room_bytes)));
+  fill_margins(file.bytes(), place.offset, size_bytes);
+  return OutputMemory(std::move(file), place.offset, size_bytes, placing);
 }
 
 bool OutputMemory::margins_intact() const {
@@ -31,17 +30,15 @@ bool OutputMemory::margins_intact() const {
 
 Outcome<std::span<std::byte>> OutputMemory::taken_bytes() {
   if (!m_taken) {
-    auto memory = as_outcome(SharedMemory::create("taken", m_size_bytes));
-    if (!memory.ok()) return std::move(memory).error();
-    m_taken.emplace(*std::move(memory));
+    WB_TRY_ASSIGN(auto memory, as_outcome(SharedMemory::create("taken", m_size_bytes)));
+    m_taken.emplace(std::move(memory));
   }
   return m_taken->bytes();
 }
 
 Outcome<void> OutputMemory::take() {
-  const auto to = taken_bytes();
-  if (!to.ok()) return to.error();
-  std::memcpy(to->data(), bytes().data(), m_size_bytes);
+  WB_TRY_ASSIGN(const auto to, taken_bytes());
+  std::memcpy(to.data(), bytes().data(), m_size_bytes);
   return {};
 }
 

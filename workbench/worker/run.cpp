@@ -99,15 +99,13 @@ Outcome<void> RunConductor::set_stage() {
   const std::int64_t placement =
       k_first_run_placement + static_cast<std::int64_t>(draw_secret<std::uint32_t>());
   const OutputOrder order{fmt::format("run {}", placement), placement, m_args.want_lse};
-  auto output =
-      make_call_output(m_subject, m_context.judge, m_args.problem, order, m_context.clock, m_wait);
-  if (!output.ok()) return std::move(output).error();
-  m_output = *std::move(output);
+  WB_TRY_ASSIGN(auto output, make_call_output(m_subject, m_context.judge, m_args.problem, order,
+                                              m_context.clock, m_wait));
+  m_output = std::move(output);
   std::vector<int> fds;
   if (m_subject.kind() == SubjectKind::python) {
-    auto handed = HandedInputs::create(m_args.problem, m_context.clock);
-    if (!handed.ok()) return std::move(handed).error();
-    m_inputs.emplace(*std::move(handed));
+    WB_TRY_ASSIGN(auto handed, HandedInputs::create(m_args.problem, m_context.clock));
+    m_inputs.emplace(std::move(handed));
     fds = m_inputs->fds();
   }
   Json message = {{"op", "turn"},
@@ -117,8 +115,7 @@ Outcome<void> RunConductor::set_stage() {
                   {"kind", to_string(m_plan.kind)}};
   refill(message);
   m_output->hand_over(message, fds);
-  auto answer = m_subject.ask(std::move(message), fds, m_wait);
-  if (!answer.ok()) return std::move(answer).error();
+  WB_TRY(m_subject.ask(std::move(message), fds, m_wait));
   return m_output->taken_up();
 }
 
@@ -133,26 +130,21 @@ Outcome<void> RunConductor::prime() {
                   {"flush", m_plan.flush}};
   if (m_plan.fresh_inputs) refill(message);
   m_output->spoil();
-  auto primed = m_subject.ask(std::move(message), {}, m_wait);
-  if (!primed.ok()) return std::move(primed).error();
+  WB_TRY(m_subject.ask(std::move(message), {}, m_wait));
   return {};
 }
 
 /// Microseconds of one call, as the subject reports.
 Outcome<double> RunConductor::call() {
   const Json go = {{"op", "go"}, {"samples", m_plan.samples}, {"calls", m_plan.calls}};
-  const auto stopped = m_subject.ask_to_stop(go, m_wait);
-  if (!stopped.ok()) return stopped.error();
+  WB_TRY(m_subject.ask_to_stop(go, m_wait));
   const ResumeOnExit go_on(m_subject);
-  auto done = m_subject.more(m_wait);
-  if (!done.ok()) return std::move(done).error();
-  const auto read = m_output->at_done(*done, TakeOutput::yes);
-  if (!read.ok()) return read.error();
+  WB_TRY_ASSIGN(auto done, m_subject.more(m_wait));
+  WB_TRY(m_output->at_done(done, TakeOutput::yes));
   m_subject.go_on();
-  auto samples = m_subject.more(m_wait);
-  if (!samples.ok()) return std::move(samples).error();
-  const auto block = done->find("block_ns");
-  if (block == done->end() || !block->is_number()) {
+  WB_TRY_ASSIGN(auto samples, m_subject.more(m_wait));
+  const auto block = done.find("block_ns");
+  if (block == done.end() || !block->is_number()) {
     return m_subject.fail(Invalidity::runtime, "the subject answered \"go\" with garbage");
   }
   return block->get<double>() * 1e-3 / static_cast<double>(m_plan.samples * m_plan.calls);
@@ -166,22 +158,20 @@ Outcome<protocol::RunResult> RunConductor::conduct(JudgeTask task) {
     known_us = m_context.run_us->at(key);
   }
   m_plan = draw_plan(known_us);
-  if (auto staged = set_stage(); !staged.ok()) return std::move(staged).error();
-  if (auto primed = prime(); !primed.ok()) return std::move(primed).error();
+  WB_TRY(set_stage());
+  WB_TRY(prime());
   const Deadline begin = std::chrono::steady_clock::now();
-  const auto call_us = call();
-  if (!call_us.ok()) return call_us.error();
+  WB_TRY_ASSIGN(const auto call_us, call());
   if (m_context.run_us != nullptr && m_plan.samples * m_plan.calls == 1) {
     // The subject's own report of the duration is not trusted.
     (*m_context.run_us)[key] =
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   }
-  if (auto silent = m_subject.expect_silence(); !silent.ok()) return std::move(silent).error();
+  WB_TRY(m_subject.expect_silence());
   const bool has_lse = m_output->has_lse();
-  auto verdict = m_output->judge(m_task);
-  if (!verdict.ok()) return std::move(verdict).error();
+  WB_TRY_ASSIGN(auto verdict, m_output->judge(m_task));
   m_subject.keep_outputs(nullptr);
-  return protocol::RunResult{m_task.seed, *std::move(verdict), has_lse, *call_us * 1e-3};
+  return protocol::RunResult{m_task.seed, std::move(verdict), has_lse, call_us * 1e-3};
 }
 
 /// On a GPU whose judge lends memory: the judge takes the output right after the answer.
@@ -189,33 +179,29 @@ Outcome<protocol::RunResult> conduct_lent_run(SubjectProcess& subject,
                                               const protocol::RunArgs& args,
                                               const TurnContext& context, const Wait& wait,
                                               const JudgeTask& task) {
-  const auto lent = lend_for_run(context.judge, task, args.want_lse, wait);
-  if (!lent.ok()) return lent.error();
+  WB_TRY_ASSIGN(const auto lent, lend_for_run(context.judge, task, args.want_lse, wait));
   Json message = {{"op", "run"},
                   {"problem", to_json(task.problem)},
                   {"draw", to_string(task.draw)},
                   {"seed", task.seed},
-                  {"lent", to_json(**lent)}};
+                  {"lent", to_json(*lent)}};
   if (args.form != CallForm()) message["form"] = to_json(args.form);
   if (subject.kind() == SubjectKind::python) {
-    auto inputs = HandedInputs::create(task.problem, context.clock);
-    if (!inputs.ok()) return std::move(inputs).error();
-    inputs->refill(task.seed, task.draw, context.threads, message);
+    WB_TRY_ASSIGN(auto inputs, HandedInputs::create(task.problem, context.clock));
+    inputs.refill(task.seed, task.draw, context.threads, message);
   }
-  auto answer = subject.ask(std::move(message), (*lent)->numbers_of_fds(), wait);
-  if (!answer.ok()) return std::move(answer).error();
-  const auto taken = context.judge.take(**lent, wait.deadline, wait.cancel);
-  if (!taken.ok()) return taken.error();
-  ObjectReader reader(*answer, "an answer");
+  WB_TRY_ASSIGN(auto answer, subject.ask(std::move(message), lent->numbers_of_fds(), wait));
+  WB_TRY(context.judge.take(*lent, wait.deadline, wait.cancel));
+  ObjectReader reader(answer, "an answer");
   const double call_us = reader.real("call_us");
   const bool gives_lse = subject.kind() == SubjectKind::native || reader.boolean_or("lse", false);
   if (!reader.finish(true).ok()) {
     return subject.fail(Invalidity::runtime, "the subject answered \"run\" with garbage");
   }
   const bool with_lse = args.want_lse && gives_lse;
-  auto verdict = context.judge.judge_taken(task, **lent, with_lse, wait.deadline, wait.cancel);
-  if (!verdict.ok()) return std::move(verdict).error();
-  return protocol::RunResult{task.seed, *std::move(verdict), with_lse, call_us * 1e-3};
+  WB_TRY_ASSIGN(auto verdict,
+                context.judge.judge_taken(task, *lent, with_lse, wait.deadline, wait.cancel));
+  return protocol::RunResult{task.seed, std::move(verdict), with_lse, call_us * 1e-3};
 }
 
 /// The subject makes the output in its own memory and copies it to ours: on a GPU whose judge lends
@@ -225,13 +211,11 @@ Outcome<protocol::RunResult> conduct_copied_run(SubjectProcess& subject,
                                                 const TurnContext& context, const Wait& wait,
                                                 const JudgeTask& task) {
   const problem::Problem& problem = args.problem;
-  auto out = make_output("out", problem::out_bytes(problem), task.out_poison);
-  if (!out.ok()) return std::move(out).error();
+  WB_TRY_ASSIGN(auto out, make_output("out", problem::out_bytes(problem), task.out_poison));
   std::optional<SharedMemory> lse;
   if (args.want_lse) {
-    auto made = make_output("lse", problem::lse_bytes(problem), task.lse_poison);
-    if (!made.ok()) return std::move(made).error();
-    lse.emplace(*std::move(made));
+    WB_TRY_ASSIGN(auto made, make_output("lse", problem::lse_bytes(problem), task.lse_poison));
+    lse.emplace(std::move(made));
   }
   Json message = {{"op", "run"},
                   {"problem", to_json(problem)},
@@ -241,17 +225,15 @@ Outcome<protocol::RunResult> conduct_copied_run(SubjectProcess& subject,
   std::vector<int> fds;
   std::optional<HandedInputs> inputs;
   if (subject.kind() == SubjectKind::python) {
-    auto handed = HandedInputs::create(problem, context.clock);
-    if (!handed.ok()) return std::move(handed).error();
-    inputs.emplace(*std::move(handed));
+    WB_TRY_ASSIGN(auto handed, HandedInputs::create(problem, context.clock));
+    inputs.emplace(std::move(handed));
     inputs->refill(task.seed, args.draw, context.threads, message);
     fds = inputs->fds();
   }
-  fds.push_back(out->fd());
+  fds.push_back(out.fd());
   if (lse) fds.push_back(lse->fd());
-  auto answer = subject.ask(std::move(message), fds, wait);
-  if (!answer.ok()) return std::move(answer).error();
-  ObjectReader reader(*answer, "an answer");
+  WB_TRY_ASSIGN(auto answer, subject.ask(std::move(message), fds, wait));
+  ObjectReader reader(answer, "an answer");
   const double call_us = reader.real("call_us");
   // A Python subject may give no LSE; then it is not judged, and the result says so.
   const bool gives_lse = subject.kind() == SubjectKind::native || reader.boolean_or("lse", false);
@@ -259,10 +241,9 @@ Outcome<protocol::RunResult> conduct_copied_run(SubjectProcess& subject,
   if (!reader.finish(true).ok()) {
     return subject.fail(Invalidity::runtime, "the subject answered \"run\" with garbage");
   }
-  auto verdict =
-      context.judge.judge(task, *out, lse_given ? &*lse : nullptr, wait.deadline, wait.cancel);
-  if (!verdict.ok()) return std::move(verdict).error();
-  return protocol::RunResult{task.seed, *std::move(verdict), lse_given, call_us * 1e-3};
+  WB_TRY_ASSIGN(auto verdict, context.judge.judge(task, out, lse_given ? &*lse : nullptr,
+                                                  wait.deadline, wait.cancel));
+  return protocol::RunResult{task.seed, std::move(verdict), lse_given, call_us * 1e-3};
 }
 
 }  // namespace
@@ -287,9 +268,7 @@ std::vector<VerdictRun> draw_verdict_runs(bool has_edge, bool want_lse) {
 
 Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol::RunArgs& args,
                                          const TurnContext& context, const Wait& wait) {
-  if (auto fits = check_fits(args.problem, context, wait); !fits.ok()) {
-    return std::move(fits).error();
-  }
+  WB_TRY(check_fits(args.problem, context, wait));
   JudgeTask task;
   task.problem = args.problem;
   task.draw = args.draw;

@@ -80,10 +80,9 @@ wb_sdpa_args CpuSubject::args_of(const BufferSet& buffers) const {
 
 Outcome<void> CpuSubject::load(const LoadOrder& order) {
   m_threads = order.threads;
-  Outcome<VariantApi> api = order.builtin.empty() ? load_library(order.path, order.build_id)
-                                                  : builtin_variant(order.builtin);
-  if (!api.ok()) return std::move(api).error();
-  m_api = *api;
+  WB_TRY_ASSIGN(auto api, order.builtin.empty() ? load_library(order.path, order.build_id)
+                                                : builtin_variant(order.builtin));
+  m_api = std::move(api);
   m_api.leaving = order.leaving;
   return {};
 }
@@ -91,27 +90,23 @@ Outcome<void> CpuSubject::load(const LoadOrder& order) {
 Outcome<std::optional<VariantPlan>> CpuSubject::plan_beside(const RunOrder& order) {
   if (!order.form.beside) return std::optional<VariantPlan>();
   const problem::Problem& problem = *order.form.beside;
-  auto plan = VariantPlan::create(m_api, problem, false, k_no_gpu);
-  if (!plan.ok()) return std::move(plan).error();
-  BufferSet buffers(problem, plan->workspace_bytes(), true, Placing::flush_end);
+  WB_TRY_ASSIGN(auto plan, VariantPlan::create(m_api, problem, false, k_no_gpu));
+  BufferSet buffers(problem, plan.workspace_bytes(), true, Placing::flush_end);
   buffers.refill(order.seed ^ k_earlier_seed_change, problem::Draw::normal, m_threads);
   const wb_sdpa_args args = args_of(buffers);
-  if (auto called = checked(m_api.forward(plan->get(), &args)); !called.ok()) {
-    return std::move(called).error();
-  }
+  WB_TRY(checked(m_api.forward(plan.get(), &args)));
   if (const char* overrun = buffers.overrun(); overrun != nullptr) return wrote_outside(overrun);
   if (order.form.beside_is_gone) return std::optional<VariantPlan>();
-  return std::optional<VariantPlan>(*std::move(plan));
+  return std::optional<VariantPlan>(std::move(plan));
 }
 
 Outcome<double> CpuSubject::run(const RunOrder& order) {
   const problem::CallForm& form = order.form;
   const std::size_t lse_bytes = order.lse ? order.lse->bytes().size() : 0;
-  auto plan = VariantPlan::create(m_api, order.problem, order.lse.has_value(), k_no_gpu, form);
-  if (!plan.ok()) return std::move(plan).error();
-  const auto beside = plan_beside(order);
-  if (!beside.ok()) return beside.error();
-  BufferSet buffers(order.problem, plan->workspace_bytes(), true, Placing::flush_end, form);
+  WB_TRY_ASSIGN(auto plan,
+                VariantPlan::create(m_api, order.problem, order.lse.has_value(), k_no_gpu, form));
+  WB_TRY_ASSIGN(const auto beside, plan_beside(order));
+  BufferSet buffers(order.problem, plan.workspace_bytes(), true, Placing::flush_end, form);
   buffers.lse = GuardedMemory(lse_bytes, Placing::flush_end,
                               static_cast<std::size_t>(form.lse_shift) * sizeof(float));
   wb_sdpa_args args = args_of(buffers);
@@ -120,10 +115,10 @@ Outcome<double> CpuSubject::run(const RunOrder& order) {
   if (form.call > 1) {
     buffers.refill(order.seed ^ k_earlier_seed_change, order.draw, m_threads);
     make_earlier_calls(form, [&] {
-      status = m_api.forward(plan->get(), &args);
+      status = m_api.forward(plan.get(), &args);
       return status == WB_OK;
     });
-    if (auto called = checked(status); !called.ok()) return std::move(called).error();
+    WB_TRY(checked(status));
   }
   // The poison reveals unwritten elements.
   buffers.put_out(order.out.bytes());
@@ -131,12 +126,12 @@ Outcome<double> CpuSubject::run(const RunOrder& order) {
   if (order.lse) std::memcpy(lse.data(), order.lse->bytes().data(), lse_bytes);
   buffers.refill(order.seed, order.draw, m_threads);
   const auto begin = std::chrono::steady_clock::now();
-  status = m_api.forward(plan->get(), &args);
+  status = m_api.forward(plan.get(), &args);
   const double call_us = us_since(begin);
   buffers.take_out(order.out.bytes());
   if (order.lse) std::memcpy(order.lse->bytes().data(), lse.data(), lse_bytes);
   if (const char* overrun = buffers.overrun(); overrun != nullptr) return wrote_outside(overrun);
-  if (auto called = checked(status); !called.ok()) return std::move(called).error();
+  WB_TRY(checked(status));
   return call_us;
 }
 
@@ -144,10 +139,9 @@ Outcome<void> CpuSubject::set_stage(TurnOrder& order) {
   const bool is_kept = m_stage && m_stage->buffers.problem == order.problem &&
                        m_stage->placement == order.placement && m_stage->want_lse == order.want_lse;
   if (!is_kept) {
-    auto plan = VariantPlan::create(m_api, order.problem, order.want_lse, k_no_gpu);
-    if (!plan.ok()) return std::move(plan).error();
+    WB_TRY_ASSIGN(auto plan, VariantPlan::create(m_api, order.problem, order.want_lse, k_no_gpu));
     // The old buffers live until the new ones are made, so that the addresses differ.
-    m_stage = std::make_unique<Stage>(*std::move(plan), order);
+    m_stage = std::make_unique<Stage>(std::move(plan), order);
   }
   BufferSet& buffers = m_stage->buffers;
   if (!order.out.bytes().empty()) {
@@ -164,7 +158,7 @@ Outcome<void> CpuSubject::set_stage(TurnOrder& order) {
 }
 
 Outcome<TurnAnswer> CpuSubject::turn(TurnOrder order) {
-  if (auto staged = set_stage(order); !staged.ok()) return std::move(staged).error();
+  WB_TRY(set_stage(order));
   m_args_per_call = order.kind == measure::PlanKind::eager;
   if (!(order.settle_us > 0)) return TurnAnswer{0, true, m_stage->refill_us, can_flush()};
   int status = WB_OK;
@@ -175,7 +169,7 @@ Outcome<TurnAnswer> CpuSubject::turn(TurnOrder order) {
         return time_calls_for([&] { return m_api.forward(plan, &args); }, block_us, status);
       },
       order.settle_us);
-  if (auto called = checked(status); !called.ok()) return std::move(called).error();
+  WB_TRY(checked(status));
   return TurnAnswer{settled.call_us, settled.settled, m_stage->refill_us, can_flush()};
 }
 
@@ -225,7 +219,7 @@ Outcome<std::int64_t> CpuSubject::go(const GoOrder& order, const std::function<v
                                order.calls, status);
   }
   const std::chrono::nanoseconds block = std::chrono::steady_clock::now() - begin;
-  if (auto called = checked(status); !called.ok()) return std::move(called).error();
+  WB_TRY(checked(status));
   return block.count();
 }
 

@@ -64,11 +64,10 @@ ScratchFolder::~ScratchFolder() {
 }
 
 Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
-  auto scratch =
-      ScratchFolder::create(m_store.folder(), fmt::format("scratch-{}", m_next_folder++));
-  if (!scratch.ok()) return std::move(scratch).error();
+  WB_TRY_ASSIGN(auto scratch, ScratchFolder::create(m_store.folder(),
+                                                    fmt::format("scratch-{}", m_next_folder++)));
   ChildSpec spec;
-  const std::string folder = scratch->path().string();
+  const std::string folder = scratch.path().string();
   const std::string threads = fmt::to_string(m_setting.threads);
   spec.working_directory = folder;
   spec.env = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
@@ -105,7 +104,7 @@ Result<SubjectFactory::Started> SubjectFactory::start(SubjectKind kind) {
     if (!m_setting.gpu) spec.confinement.system_calls.locks = SystemCallPolicy::Answer::absent;
   }
   WB_TRY_ASSIGN(SubjectProcess process, SubjectProcess::start(m_registry, spec, kind));
-  return Started{*std::move(scratch), std::move(process)};
+  return Started{std::move(scratch), std::move(process)};
 }
 
 void SubjectFactory::start_spares(std::size_t loaded) {
@@ -216,20 +215,18 @@ Outcome<LoadedSubject> SubjectFactory::finish(Started started, const std::string
   std::optional<SharedMemory> code;
   std::vector<int> fds;
   if (m_setting.gpu && started.process.kind() == SubjectKind::python) {
-    auto made = fill_code();
-    if (!made.ok()) return std::move(made).error();
-    code = *std::move(made);
+    WB_TRY_ASSIGN(auto made, fill_code());
+    code = std::move(made);
   }
   if (code) {
     message["fill_kernel"] = cuda::k_fill_kernel;
     fds.push_back(code->fd());
   }
-  auto answer = started.process.ask(std::move(message), fds, wait);
-  if (!answer.ok()) return std::move(answer).error();
+  WB_TRY_ASSIGN(auto answer, started.process.ask(std::move(message), fds, wait));
   LoadedSubject subject{label, std::nullopt, std::move(started.scratch), std::move(started.process),
                         Json::object()};
-  if (const auto versions = answer->find("versions");
-      versions != answer->end() && versions->is_object()) {
+  if (const auto versions = answer.find("versions");
+      versions != answer.end() && versions->is_object()) {
     subject.versions = *versions;
   }
   return subject;

@@ -108,7 +108,7 @@ Outcome<Json> SubjectLoop::load(const Json& body) {
     [[maybe_unused]] const auto sent =
         channel->send(Json{{"n", *number}, {"ok", true}, {k_leaving, leaves}});
   };
-  if (auto loaded = m_body.load(order); !loaded.ok()) return std::move(loaded).error();
+  WB_TRY(m_body.load(order));
   return Json{{"versions", {{"build_id", order.build_id}}}};
 }
 
@@ -129,13 +129,11 @@ Outcome<Json> SubjectLoop::run(Message& message) {
   order.problem = *problem;
   order.draw = *draw;
   order.form = *form;
-  auto lent = read_lent(message);
-  if (!lent.ok()) return std::move(lent).error();
-  if (lent->is_there()) {
-    order.lent = *std::move(lent);
-    const auto call_us = m_body.run(order);
-    if (!call_us.ok()) return call_us.error();
-    return Json{{"call_us", *call_us}, {"lse", want_lse}};
+  WB_TRY_ASSIGN(auto lent, read_lent(message));
+  if (lent.is_there()) {
+    order.lent = std::move(lent);
+    WB_TRY_ASSIGN(const auto call_us, m_body.run(order));
+    return Json{{"call_us", call_us}, {"lse", want_lse}};
   }
   Result<Mapping> out = Mapping::of(message.fds[0].get(), problem::out_bytes(*problem), true);
   Result<Mapping> lse =
@@ -143,9 +141,8 @@ Outcome<Json> SubjectLoop::run(Message& message) {
   if (!out.ok() || !lse.ok()) return runtime_failure("an output file cannot be mapped");
   order.out = *std::move(out);
   if (want_lse) order.lse = *std::move(lse);
-  const auto call_us = m_body.run(order);
-  if (!call_us.ok()) return call_us.error();
-  return Json{{"call_us", *call_us}, {"lse", want_lse}};
+  WB_TRY_ASSIGN(const auto call_us, m_body.run(order));
+  return Json{{"call_us", call_us}, {"lse", want_lse}};
 }
 
 /// The outputs named in the message, each by its offset in the next memory file.
@@ -191,22 +188,20 @@ Outcome<Json> SubjectLoop::turn(Message& message) {
   order.kind = *kind;
   order.draw = *draw;
   order.placing = *placing;
-  auto lent = read_lent(message);
-  if (!lent.ok()) return std::move(lent).error();
-  order.lent = *std::move(lent);
+  WB_TRY_ASSIGN(auto lent, read_lent(message));
+  order.lent = std::move(lent);
   m_shows = !order.lent.is_there();
   if (order.lent.is_there()) {
     order.want_lse = order.lent.lse.bytes > 0;
   } else if (const auto mapped = map_outputs(reader, std::move(message.fds), order); !mapped.ok()) {
     return runtime_failure("an output file cannot be mapped: " + mapped.error().message());
   }
-  const auto answer = m_body.turn(std::move(order));
-  if (!answer.ok()) return answer.error();
+  WB_TRY_ASSIGN(const auto answer, m_body.turn(std::move(order)));
   m_has_stage = true;
-  return Json{{"call_us", answer->call_us},
-              {"settled", answer->settled},
-              {"refill_us", answer->refill_us},
-              {"flushes", answer->flushes}};
+  return Json{{"call_us", answer.call_us},
+              {"settled", answer.settled},
+              {"refill_us", answer.refill_us},
+              {"flushes", answer.flushes}};
 }
 
 Outcome<Json> SubjectLoop::prime(const Json& body) {
@@ -224,7 +219,7 @@ Outcome<Json> SubjectLoop::prime(const Json& body) {
       problem::Poison{static_cast<std::uint64_t>(reader.integer("poison", 0, k_max_number))};
   order.lse_poison = problem::Poison{
       static_cast<std::uint64_t>(reader.integer_or("lse_poison", 0, 0, k_max_number))};
-  if (auto primed = m_body.prime(order); !primed.ok()) return std::move(primed).error();
+  WB_TRY(m_body.prime(order));
   return Json::object();
 }
 
@@ -246,14 +241,13 @@ Outcome<Json> SubjectLoop::go(const Json& body) {
 }
 
 Outcome<Json> SubjectLoop::show() {
-  const auto sample_ns = m_body.show();
-  if (!sample_ns.ok()) return sample_ns.error();
-  return Json{{"sample_ns", *sample_ns}};
+  WB_TRY_ASSIGN(const auto sample_ns, m_body.show());
+  return Json{{"sample_ns", sample_ns}};
 }
 
 Outcome<Json> SubjectLoop::copy() {
   if (!m_has_stage) return runtime_failure("a copy without a turn");
-  if (auto copied = m_body.copy_out(); !copied.ok()) return std::move(copied).error();
+  WB_TRY(m_body.copy_out());
   return Json::object();
 }
 

@@ -195,7 +195,7 @@ Outcome<Json> SubjectProcess::accept(const Message& message) {
 }
 
 Outcome<Json> SubjectProcess::ask(Json message, std::span<const int> fds, const Wait& wait) {
-  if (auto told = tell(std::move(message), fds); !told.ok()) return std::move(told).error();
+  WB_TRY(tell(std::move(message), fds));
   return more(wait);
 }
 
@@ -214,7 +214,7 @@ Outcome<void> SubjectProcess::tell(Json message, std::span<const int> fds) {
 Outcome<Deadline> SubjectProcess::ask_to_stop(Json message, const Wait& wait) {
   const int events = child_events_fd();
   message["stop"] = true;
-  if (auto told = tell(std::move(message), {}); !told.ok()) return std::move(told).error();
+  WB_TRY(tell(std::move(message), {}));
   Deadline stopped_by = wait.deadline;
   OwnWait own(std::chrono::steady_clock::now());
   while (true) {

@@ -117,31 +117,26 @@ Outcome<Json> Supervisor::build(const protocol::BuildArgs& args) {
   task.variant_name = args.variant_name;
   task.build_id = args.build_id;
   for (const protocol::FileRef& file : args.files) {
-    auto bytes = as_outcome(m_store.verified_bytes(file.sha256));
-    if (!bytes.ok()) return std::move(bytes).error();
-    task.files[file.path] = *std::move(bytes);
+    WB_TRY_ASSIGN(auto bytes, as_outcome(m_store.verified_bytes(file.sha256)));
+    task.files[file.path] = std::move(bytes);
   }
   task.configuration.insert(args.configuration.begin(), args.configuration.end());
   task.options.target = args.target;
   task.options.deadline = std::chrono::ceil<std::chrono::seconds>(milliseconds(args.deadline_ms));
-  const auto folder = as_outcome(ScratchFolder::create(m_store.folder(), "build"));
-  if (!folder.ok()) return folder.error();
-  task.output = folder->path() / "artifact.so";
-  auto record =
-      build_in_child(*m_registry, task, deadline_in(milliseconds(args.deadline_ms)), m_cancel);
-  if (!record.ok()) return std::move(record).error();
-  const auto bytes = as_outcome(RealFileSystem().read(task.output, k_max_file_bytes));
-  if (!bytes.ok()) return bytes.error();
-  auto sha256 = as_outcome(m_store.add(*bytes));
-  if (!sha256.ok()) return std::move(sha256).error();
-  return to_json(protocol::BuildResult{*std::move(sha256), *std::move(record)});
+  WB_TRY_ASSIGN(const auto folder, as_outcome(ScratchFolder::create(m_store.folder(), "build")));
+  task.output = folder.path() / "artifact.so";
+  WB_TRY_ASSIGN(auto record, build_in_child(*m_registry, task,
+                                            deadline_in(milliseconds(args.deadline_ms)), m_cancel));
+  WB_TRY_ASSIGN(const auto bytes, as_outcome(RealFileSystem().read(task.output, k_max_file_bytes)));
+  WB_TRY_ASSIGN(auto sha256, as_outcome(m_store.add(bytes)));
+  return to_json(protocol::BuildResult{std::move(sha256), std::move(record)});
 }
 
 Outcome<Json> Supervisor::load(const protocol::LoadArgs& args) {
-  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
+  WB_TRY(ensure_healthy());
   if (args.backend == "python") {
     m_greeted->factory.start_python_spares(static_cast<std::size_t>(args.python_follows) + 1);
-    if (auto measured = need_empty_python(); !measured.ok()) return std::move(measured).error();
+    WB_TRY(need_empty_python());
   }
   const auto begin = std::chrono::steady_clock::now();
   const Wait wait = wait_for(args.deadline_ms);
@@ -166,22 +161,18 @@ Outcome<Json> Supervisor::load(const protocol::LoadArgs& args) {
 }
 
 Outcome<Json> Supervisor::run(const protocol::RunArgs& args) {
-  auto subject = find_unprofiled(args.handle);
-  if (!subject.ok()) return std::move(subject).error();
-  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
-  const auto held = take_device();
-  if (!held.ok()) return held.error();
-  return as_json(judged(args.handle, args.problem,
-                        conduct_run((*subject)->process, args, context((*subject)->label),
-                                    wait_for(args.deadline_ms))));
+  WB_TRY_ASSIGN(auto subject, find_unprofiled(args.handle));
+  WB_TRY(ensure_healthy());
+  WB_TRY_ASSIGN(const auto held, take_device());
+  return as_json(judged(
+      args.handle, args.problem,
+      conduct_run(subject->process, args, context(subject->label), wait_for(args.deadline_ms))));
 }
 
 Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
-  auto subject = find_unprofiled(args.handle);
-  if (!subject.ok()) return std::move(subject).error();
-  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
-  const auto held = take_device();
-  if (!held.ok()) return held.error();
+  WB_TRY_ASSIGN(auto subject, find_unprofiled(args.handle));
+  WB_TRY(ensure_healthy());
+  WB_TRY_ASSIGN(const auto held, take_device());
   // Judging takes a while and times nothing, so the next loads' processes are started meanwhile.
   m_greeted->factory.start_spares(0);
   if (!args.drawn.empty()) return to_json(drawn_runs(args));
@@ -194,10 +185,10 @@ Outcome<Json> Supervisor::verdict(const protocol::VerdictArgs& args) {
     one.problem = args.problem;
     one.draw = run.draw;
     one.want_lse = run.want_lse;
-    auto outcome = judged(args.handle, args.problem,
-                          conduct_run((*subject)->process, one, context((*subject)->label), wait));
-    if (!outcome.ok()) return std::move(outcome).error();
-    result.runs.emplace_back(run.draw, *std::move(outcome));
+    WB_TRY_ASSIGN(auto outcome,
+                  judged(args.handle, args.problem,
+                         conduct_run(subject->process, one, context(subject->label), wait)));
+    result.runs.emplace_back(run.draw, std::move(outcome));
     result.pass = result.runs.back().second.verdict.pass;
     if (!result.pass) break;
   }
@@ -234,31 +225,27 @@ std::size_t Supervisor::loaded_python() const {
 }
 
 Outcome<Json> Supervisor::turn(const protocol::TurnArgs& args) {
-  auto subject = find_unprofiled(args.handle);
-  if (!subject.ok()) return std::move(subject).error();
-  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
+  WB_TRY_ASSIGN(auto subject, find_unprofiled(args.handle));
+  WB_TRY(ensure_healthy());
   // Ends announced processes that were not loaded, and prepares as many as were loaded, since each
   // round of turns needs fresh ones.
   m_greeted->factory.let_python_sleep(loaded_python());
-  const auto held = take_device_alone(args.deadline_ms);
-  if (!held.ok()) return held.error();
-  auto turn = judged(args.handle, args.problem,
-                     conduct_turn((*subject)->process, args, context((*subject)->label),
-                                  wait_for(args.deadline_ms)));
+  WB_TRY_ASSIGN(const auto held, take_device_alone(args.deadline_ms));
+  auto turn = judged(
+      args.handle, args.problem,
+      conduct_turn(subject->process, args, context(subject->label), wait_for(args.deadline_ms)));
   if (turn.ok()) turn->device = higher_peaks(args, *turn);
   return as_json(turn);
 }
 
 Outcome<Json> Supervisor::first_calls(const protocol::FirstCallsArgs& args) {
   std::vector<FirstCaller> callers;
-  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
+  WB_TRY(ensure_healthy());
   for (const std::int64_t handle : args.handles) {
-    auto subject = find_unprofiled(handle);
-    if (!subject.ok()) return std::move(subject).error();
-    callers.push_back({(*subject)->process, context((*subject)->label)});
+    WB_TRY_ASSIGN(auto subject, find_unprofiled(handle));
+    callers.push_back({subject->process, context(subject->label)});
   }
-  const auto held = take_device_alone(args.deadline_ms);
-  if (!held.ok()) return held.error();
+  WB_TRY_ASSIGN(const auto held, take_device_alone(args.deadline_ms));
   const auto result = conduct_first_calls(callers, args, wait_for(args.deadline_ms));
   if (result.ok() && result->failed) {
     const std::int64_t handle = args.handles[static_cast<std::size_t>(*result->failed)];
@@ -271,9 +258,8 @@ Outcome<Json> Supervisor::first_calls(const protocol::FirstCallsArgs& args) {
 }
 
 Outcome<Json> Supervisor::unload(const Json& args) {
-  const auto handle = read_handle(args, "unload", false);
-  if (!handle.ok()) return handle.error();
-  const auto found = m_subjects.find(*handle);
+  WB_TRY_ASSIGN(const auto handle, read_handle(args, "unload", false));
+  const auto found = m_subjects.find(handle);
   // A subject that failed is already gone; the host need not track that.
   if (found == m_subjects.end()) return Json::object();
   // A CPU process ends in 1 or 2 ms. A GPU's driver takes long to end one, so that continues beside
@@ -298,9 +284,8 @@ Outcome<Json> Supervisor::status() const {
 
 Outcome<Json> Supervisor::dispatch(const protocol::Request& request) {
   const auto with = [&request]<typename Args>(Args, const auto& body) -> Outcome<Json> {
-    const auto args = read_args<Args>(request);
-    if (!args.ok()) return args.error();
-    return body(*args);
+    WB_TRY_ASSIGN(const auto args, read_args<Args>(request));
+    return body(args);
   };
   switch (request.verb) {
     case Verb::hello:
@@ -334,8 +319,7 @@ Outcome<Json> Supervisor::dispatch(const protocol::Request& request) {
     case Verb::unload:
       return unload(request.args);
     case Verb::canary: {
-      const auto held = take_device();
-      if (!held.ok()) return held.error();
+      WB_TRY_ASSIGN(const auto held, take_device());
       return to_json(run_canary());
     }
     case Verb::status:

@@ -12,11 +12,10 @@
 namespace wb::worker {
 
 Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {
-  const auto subject = find_subject(args.handle);
-  if (!subject.ok()) return subject.error();
-  const bool is_python = (*subject)->process.kind() == SubjectKind::python;
+  WB_TRY_ASSIGN(const auto subject, find_subject(args.handle));
+  const bool is_python = subject->process.kind() == SubjectKind::python;
   const bool looks_inside = args.tool == protocol::k_kernel_names_tool;
-  if (is_python && looks_inside) return profile_inside(**subject, args);
+  if (is_python && looks_inside) return profile_inside(*subject, args);
   protocol::ProfileResult result;
   if (looks_inside || is_python || !on_gpu()) {
     result.reason = fmt::format("{} looks at {}; this one is {}", args.tool,
@@ -26,17 +25,16 @@ Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {
                                              : "a Python subject");
     return to_json(result);
   }
-  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
-  const auto held = take_device();
-  if (!held.ok()) return held.error();
-  const auto scratch = as_outcome(ScratchFolder::create(m_store.folder(), "inspection"));
-  if (!scratch.ok()) return scratch.error();
+  WB_TRY(ensure_healthy());
+  WB_TRY_ASSIGN(const auto held, take_device());
+  WB_TRY_ASSIGN(const auto scratch,
+                as_outcome(ScratchFolder::create(m_store.folder(), "inspection")));
   InspectionTask task;
   task.tool = args.tool;
   task.own_program = m_own_program;
-  task.folder = scratch->path();
-  task.order = {(*subject)->library, (*subject)->build_id, args.problem,
-                *m_greeted->factory.setting().gpu, scratch->path() / "variant"};
+  task.folder = scratch.path();
+  task.order = {subject->library, subject->build_id, args.problem,
+                *m_greeted->factory.setting().gpu, scratch.path() / "variant"};
   // The loaded process is not touched: the tool starts its own.
   return as_json(inspect(*m_registry, task,
                          deadline_in(std::chrono::milliseconds(args.deadline_ms)), m_cancel));
@@ -44,9 +42,8 @@ Outcome<Json> Supervisor::profile(const protocol::ProfileArgs& args) {
 
 Outcome<Json> Supervisor::profile_inside(LoadedSubject& subject,
                                          const protocol::ProfileArgs& args) {
-  if (auto healthy = ensure_healthy(); !healthy.ok()) return std::move(healthy).error();
-  const auto held = take_device();
-  if (!held.ok()) return held.error();
+  WB_TRY(ensure_healthy());
+  WB_TRY_ASSIGN(const auto held, take_device());
   subject.profiled = true;  // set before the request: a failing profiler may stay attached too
   return as_json(noted(args.handle, name_kernels(subject.process, args.problem, context(),
                                                  wait_for(args.deadline_ms))));

@@ -89,18 +89,17 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
   Device device;
   EmptyCall empty_native;
   if (setting.gpu) {
-    auto facts = judge.gpu_facts(deadline_in(k_gpu_start), m_cancel);
-    if (!facts.ok()) return std::move(facts).error();
-    device = std::move(facts->device);
-    empty_native.timed_us = facts->empty_pair_us;
-    empty_native.call_us = facts->empty_call_us;
+    WB_TRY_ASSIGN(auto facts, judge.gpu_facts(deadline_in(k_gpu_start), m_cancel));
+    device = std::move(facts.device);
+    empty_native.timed_us = facts.empty_pair_us;
+    empty_native.call_us = facts.empty_call_us;
   } else {
     device = device::detect_cpu();
   }
-  auto lock = as_outcome(
-      DeviceLock::open(lock_path, setting.gpu ? std::vector<int>{gpu_place(device.id)} : cpus));
-  if (!lock.ok()) return std::move(lock).error();
-  m_greeted.emplace(Greeted{*std::move(lock), std::move(judge), std::move(factory), empty_native});
+  WB_TRY_ASSIGN(auto lock,
+                as_outcome(DeviceLock::open(
+                    lock_path, setting.gpu ? std::vector<int>{gpu_place(device.id)} : cpus)));
+  m_greeted.emplace(Greeted{std::move(lock), std::move(judge), std::move(factory), empty_native});
   m_greeted->limits = limits;
   m_greeted->cores = setting.gpu ? 0 : device.units;
   // NVML needs no context and no device memory, so it may be used from this process.
@@ -117,24 +116,21 @@ std::string Supervisor::find_interpreter(const std::string& wanted) {
 }
 
 Outcome<EmptyCall> Supervisor::measure_empty_call(SubjectKind kind) {
-  auto subject = m_greeted->factory.load_builtin(kind, "empty", wait_for(k_empty_start_deadline_ms),
-                                                 SubjectFactory::From::spare);
-  if (!subject.ok()) return std::move(subject).error();
+  WB_TRY_ASSIGN(auto subject,
+                m_greeted->factory.load_builtin(kind, "empty", wait_for(k_empty_start_deadline_ms),
+                                                SubjectFactory::From::spare));
   m_greeted->factory.await_spares(wait_for(k_empty_start_deadline_ms));
   const Wait wait = wait_for(k_empty_call_deadline_ms);
   protocol::TurnArgs args;
   args.problem = canary_problem();
   args.plan = empty_call_plan();
   args.spot_check = false;  // an empty call writes no output
-  const auto turn = conduct_turn(subject->process, args, context(), wait);
-  if (!turn.ok()) return turn.error();
-  const auto lone_us = time_lone_call_us(subject->process, args, context(), wait);
-  if (!lone_us.ok()) return lone_us.error();
-  const auto pings = time_pings(subject->process, most_ping_us(0), context().clock, wait);
-  if (!pings.ok()) return pings.error();
-  return EmptyCall{.timed_us = measure::median(turn->samples_us),
-                   .lone_us = *lone_us,
-                   .ping_us = pings->most_us};
+  WB_TRY_ASSIGN(const auto turn, conduct_turn(subject.process, args, context(), wait));
+  WB_TRY_ASSIGN(const auto lone_us, time_lone_call_us(subject.process, args, context(), wait));
+  WB_TRY_ASSIGN(const auto pings,
+                time_pings(subject.process, most_ping_us(0), context().clock, wait));
+  return EmptyCall{
+      .timed_us = measure::median(turn.samples_us), .lone_us = lone_us, .ping_us = pings.most_us};
 }
 
 Outcome<Json> Supervisor::hello(const protocol::HelloArgs& args) {
@@ -145,20 +141,17 @@ Outcome<Json> Supervisor::hello(const protocol::HelloArgs& args) {
                     args.version, protocol::k_version));
   }
   if (m_greeted) return environment("hello was said before: one session per worker");
-  const auto cpus = as_outcome(choose_cpus(args.cpu_set, device::allowed_cpus()));
-  if (!cpus.ok()) return cpus.error();
-  if (cpus->empty()) return environment("the CPU set is empty");
-  auto device = greet(args, *cpus);
-  if (!device.ok()) return std::move(device).error();
-  auto result = examine_machine(args, *cpus, *std::move(device));
+  WB_TRY_ASSIGN(const auto cpus, as_outcome(choose_cpus(args.cpu_set, device::allowed_cpus())));
+  if (cpus.empty()) return environment("the CPU set is empty");
+  WB_TRY_ASSIGN(auto device, greet(args, cpus));
+  auto result = examine_machine(args, cpus, std::move(device));
   if (!result.ok()) m_greeted.reset();  // the host may try again
   return result;
 }
 
 Outcome<Json> Supervisor::examine_machine(const protocol::HelloArgs& args,
                                           const std::vector<int>& cpus, Device device) {
-  const auto held = take_device();
-  if (!held.ok()) return held.error();
+  WB_TRY_ASSIGN(const auto held, take_device());
   protocol::HelloResult result;
   result.worker_version = worker_version();
   result.threads = m_greeted->factory.setting().threads;
@@ -209,8 +202,7 @@ Outcome<void> Supervisor::need_empty_python() {
       m_greeted->empty_python.timed_us > 0) {
     return {};
   }
-  const auto held = take_device();
-  if (!held.ok()) return held.error();
+  WB_TRY_ASSIGN(const auto held, take_device());
   auto empty = measure_empty_call(SubjectKind::python);
   if (!empty.ok()) {
     Failure failure = std::move(empty).error();
@@ -270,8 +262,7 @@ std::optional<Failure> Supervisor::memory_hog(std::int64_t handle, const Problem
 
 Outcome<void> Supervisor::ensure_healthy() {
   if (!m_canary_due) return {};
-  const auto held = take_device();
-  if (!held.ok()) return held.error();
+  WB_TRY_ASSIGN(const auto held, take_device());
   // Processes started beside a subject that took all of the device's memory never answer.
   if (on_gpu()) m_greeted->factory.drop_awake();
   protocol::CanaryResult last;

@@ -29,8 +29,7 @@ constexpr std::uint32_t k_restless_one_in = 8;  ///< of the busy turns after a f
 }  // namespace
 
 Outcome<bool> TurnConductor::take_block(bool fresh_inputs, bool last) {
-  auto primed = prime(fresh_inputs, fresh_inputs, m_blocks.calls_per_sample);
-  if (!primed.ok()) return std::move(primed).error();
+  WB_TRY(prime(fresh_inputs, fresh_inputs, m_blocks.calls_per_sample));
   // Which blocks are judged is drawn after they ran.
   bool picked = false;
   const auto is_picked = [&] {
@@ -53,10 +52,9 @@ Outcome<bool> TurnConductor::spot_fails(const std::string& what) {
   task.out_poison = m_poison;
   task.max_blocks = k_spot_blocks;
   task.threads = m_context.threads;
-  auto verdict = m_output->judge(task);
-  if (!verdict.ok()) return std::move(verdict).error();
-  if (!verdict->pass) verdict->reason = fmt::format("after {}: {}", what, verdict->reason);
-  m_spot = *std::move(verdict);
+  WB_TRY_ASSIGN(auto verdict, m_output->judge(task));
+  if (!verdict.pass) verdict.reason = fmt::format("after {}: {}", what, verdict.reason);
+  m_spot = std::move(verdict);
   return !m_spot->pass;
 }
 
@@ -68,13 +66,12 @@ Outcome<void> TurnConductor::take_all_blocks() {
     const bool due = block % m_blocks.refill_every == 0;
     const bool fresh_inputs = due && !std::exchange(m_is_settled_on_inputs, false);
     const bool last = block + 1 == m_blocks.blocks;
-    const auto picked = take_block(fresh_inputs, last);
-    if (!picked.ok()) return picked.error();
+    WB_TRY_ASSIGN(const auto picked, take_block(fresh_inputs, last));
     m_watch.after_work(last);  // before the judge computes on the same device
-    if (!*picked) continue;
-    const auto fails = spot_fails(fmt::format("timed block {} of {}", block + 1, m_blocks.blocks));
-    if (!fails.ok()) return fails.error();
-    if (*fails) break;  // wrong: the rest is not worth timing
+    if (!picked) continue;
+    WB_TRY_ASSIGN(const auto fails,
+                  spot_fails(fmt::format("timed block {} of {}", block + 1, m_blocks.blocks)));
+    if (fails) break;  // wrong: the rest is not worth timing
   }
   return m_subject.expect_silence();
 }
@@ -155,16 +152,16 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
   m_watch.look_for_others();
   const ForeignCpus others(m_subject.pid(), m_context.judge.pid());
   const SiblingWatch siblings(m_context.place);
-  if (auto staged = set_stage(); !staged.ok()) return std::move(staged).error();
+  WB_TRY(set_stage());
   m_watch.after_work(true);
   Witness seen = Witness::mismatch;
   const std::int64_t delay_before_ns = m_subject.all_threads_delay_ns();
   const auto helped_before = m_subject.kind() == SubjectKind::python ? m_subject.helpers_time()
                                                                      : std::chrono::nanoseconds(0);
   for (int attempt = 0; attempt < k_witness_attempts && seen == Witness::mismatch; ++attempt) {
-    if (auto taken = take_all_blocks(); !taken.ok()) return std::move(taken).error();
+    WB_TRY(take_all_blocks());
     if (!m_pings) {
-      if (auto measured = measure_pings(); !measured.ok()) return std::move(measured).error();
+      WB_TRY(measure_pings());
     }
     seen = witness();
     m_is_suspect = seen == Witness::mismatch;
@@ -186,9 +183,9 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
   const auto waited_us =
       static_cast<double>(m_subject.all_threads_delay_ns() - delay_before_ns) * 1e-3;
   if (m_args.fresh_calls && m_args.spot_check && m_spot && m_spot->pass && draws_fresh_calls()) {
-    if (auto tried = try_large_calls(); !tried.ok()) return std::move(tried).error();
+    WB_TRY(try_large_calls());
     if (m_spot->pass) {
-      if (auto tried = try_fresh_calls(); !tried.ok()) return std::move(tried).error();
+      WB_TRY(try_fresh_calls());
     }
     result.spot = m_spot;
   }

@@ -23,17 +23,15 @@ void TurnConductor::refill(Json& message, problem::Draw draw) {
 }
 
 Outcome<void> TurnConductor::set_stage() {
-  if (auto fits = check_fits(m_args.problem, m_context, m_wait); !fits.ok()) return fits;
+  WB_TRY(check_fits(m_args.problem, m_context, m_wait));
   const OutputOrder order{fmt::format("{} {}", problem::to_text(m_args.problem), m_args.placement),
                           m_args.placement, false};
-  auto output =
-      make_call_output(m_subject, m_context.judge, m_args.problem, order, m_context.clock, m_wait);
-  if (!output.ok()) return std::move(output).error();
-  m_output = *std::move(output);
+  WB_TRY_ASSIGN(auto output, make_call_output(m_subject, m_context.judge, m_args.problem, order,
+                                              m_context.clock, m_wait));
+  m_output = std::move(output);
   if (m_subject.kind() == SubjectKind::python) {
-    auto inputs = HandedInputs::create(m_args.problem, m_context.clock);
-    if (!inputs.ok()) return std::move(inputs).error();
-    m_inputs.emplace(*std::move(inputs));
+    WB_TRY_ASSIGN(auto inputs, HandedInputs::create(m_args.problem, m_context.clock));
+    m_inputs.emplace(std::move(inputs));
   }
   Json message = {{"op", "turn"},
                   {"problem", to_json(m_args.problem)},
@@ -45,10 +43,9 @@ Outcome<void> TurnConductor::set_stage() {
   const double handed_refill_us = us_between(begin, std::chrono::steady_clock::now());
   std::vector<int> fds = m_inputs ? m_inputs->fds() : std::vector<int>();
   m_output->hand_over(message, fds);
-  auto answer = m_subject.ask(std::move(message), fds, m_wait);
-  if (!answer.ok()) return std::move(answer).error();
-  if (auto taken_up = m_output->taken_up(); !taken_up.ok()) return taken_up;
-  ObjectReader reader(*answer, "an answer");
+  WB_TRY_ASSIGN(auto answer, m_subject.ask(std::move(message), fds, m_wait));
+  WB_TRY(m_output->taken_up());
+  ObjectReader reader(answer, "an answer");
   const double call_us = reader.real("call_us");
   const double refill_us = reader.real("refill_us") + (m_inputs ? handed_refill_us : 0);
   const bool settled = reader.boolean_or("settled", false);
@@ -67,9 +64,9 @@ Outcome<void> TurnConductor::set_stage() {
 }
 
 Outcome<void> TurnConductor::measure_pings() {
-  auto pings = time_pings(m_subject, most_ping_us(empty_call().ping_us), m_context.clock, m_wait);
-  if (!pings.ok()) return std::move(pings).error();
-  m_pings = *pings;
+  WB_TRY_ASSIGN(auto pings,
+                time_pings(m_subject, most_ping_us(empty_call().ping_us), m_context.clock, m_wait));
+  m_pings = pings;
   return {};
 }
 
@@ -85,8 +82,7 @@ Outcome<void> TurnConductor::prime(bool fresh_inputs, bool warm, std::int64_t ca
   if (cold()) m_idle.before_flush(fresh_inputs);
   if (fresh_inputs && !warm && !cold() && m_inputs) m_inputs->read_through(m_context.threads);
   m_output->spoil();
-  auto primed = m_subject.ask(std::move(prime), {}, m_wait);
-  if (!primed.ok()) return std::move(primed).error();
+  WB_TRY(m_subject.ask(std::move(prime), {}, m_wait));
   if (cold()) m_idle.after_flush();
   return {};
 }
@@ -115,14 +111,12 @@ Outcome<BlockTime> TurnConductor::time_block(const Json& go,
   Deadline begin = asked;
   Deadline end = begin;
   if (m_context.clock == Clock::device) {
-    auto started = m_subject.ask(go, {}, m_wait);
-    if (!started.ok()) return std::move(started).error();
+    WB_TRY(m_subject.ask(go, {}, m_wait));
     own_before_ns = own_delay_ns();
     begin = std::chrono::steady_clock::now();
   } else {
-    const auto stopped = m_subject.ask_to_stop(go, m_wait);
-    if (!stopped.ok()) return stopped.error();
-    end = *stopped;
+    WB_TRY_ASSIGN(const auto stopped, m_subject.ask_to_stop(go, m_wait));
+    end = stopped;
   }
   const ResumeOnExit go_on(m_subject);
   auto done = m_subject.more(m_wait);
@@ -131,22 +125,21 @@ Outcome<BlockTime> TurnConductor::time_block(const Json& go,
   // On a CPU the end leaves out what this side waited.
   const std::int64_t own_ns = m_context.clock == Clock::device ? own_delay_ns() - own_before_ns : 0;
   const std::int64_t delay_ns = delay_of_subject_ns() - delay_before_ns;
-  const auto after = m_output->at_done(*done, is_picked() ? TakeOutput::yes : TakeOutput::no);
-  if (!after.ok()) return after.error();
+  WB_TRY_ASSIGN(const auto after,
+                m_output->at_done(*done, is_picked() ? TakeOutput::yes : TakeOutput::no));
   m_subject.go_on();
-  auto shown = m_subject.more(m_wait);
-  if (!shown.ok()) return std::move(shown).error();
+  WB_TRY_ASSIGN(auto shown, m_subject.more(m_wait));
 
-  const auto list = shown->find("sample_ns");
-  if (list == shown->end() || !list->is_array() ||
+  const auto list = shown.find("sample_ns");
+  if (list == shown.end() || !list->is_array() ||
       static_cast<std::int64_t>(list->size()) != samples) {
     return m_subject.fail(Invalidity::runtime, "the subject answered \"go\" with garbage");
   }
   BlockTime time;
-  const double change_us = after->put_off_us - after->own_copy_us;
+  const double change_us = after.put_off_us - after.own_copy_us;
   time.wall_us = us_between(begin, end) + change_us;
   time.around_us = us_between(asked, end) + change_us;
-  time.put_off_us = after->put_off_us;
+  time.put_off_us = after.put_off_us;
   time.own_delay_us = static_cast<double>(own_ns) * 1e-3;
   time.late_us = static_cast<double>(own_before_ns - own_asked_ns) * 1e-3;
   time.delay_us = static_cast<double>(delay_ns) * 1e-3;
@@ -172,15 +165,13 @@ Outcome<Pings> time_pings(SubjectProcess& subject, double most_us, Clock clock, 
     Deadline end = begin;
     const ResumeOnExit go_on(subject);
     if (clock == Clock::host) {
-      const auto stopped = subject.ask_to_stop({{"op", "ping"}}, wait);
-      if (!stopped.ok()) return stopped.error();
-      end = *stopped;
+      WB_TRY_ASSIGN(const auto stopped, subject.ask_to_stop({{"op", "ping"}}, wait));
+      end = stopped;
       subject.go_on();
-    } else if (auto told = subject.tell({{"op", "ping"}}, {}); !told.ok()) {
-      return std::move(told).error();
+    } else {
+      WB_TRY(subject.tell({{"op", "ping"}}, {}));
     }
-    const auto answer = subject.more(wait);
-    if (!answer.ok()) return answer.error();
+    WB_TRY(subject.more(wait));
     if (clock == Clock::device) end = std::chrono::steady_clock::now();
     times_us.push_back(us_between(begin, end));
   }
@@ -198,15 +189,11 @@ constexpr double k_long_call_us = 500;  ///< longer calls are made once
 Outcome<void> TurnConductor::try_large_calls() {
   const bool is_long = measure::median(m_samples_us) > k_long_call_us;
   const std::int64_t calls = is_long ? 1 : m_blocks.calls_per_sample;
-  if (auto primed = prime(true, !cold() && !is_long, calls, problem::Draw::large); !primed.ok()) {
-    return primed;
-  }
+  WB_TRY(prime(true, !cold() && !is_long, calls, problem::Draw::large));
   const std::size_t timed = m_samples_us.size();
-  const auto time = time_calls(is_long ? 1 : m_blocks.samples_per_block, calls);
-  if (!time.ok()) return time.error();
+  WB_TRY(time_calls(is_long ? 1 : m_blocks.samples_per_block, calls));
   m_samples_us.resize(timed);
-  const auto fails = spot_fails("calls on inputs of large magnitude");
-  if (!fails.ok()) return fails.error();
+  WB_TRY(spot_fails("calls on inputs of large magnitude"));
   return {};
 }
 

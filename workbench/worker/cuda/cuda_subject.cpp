@@ -123,10 +123,9 @@ CudaResult<void> CudaSubject::call_on_stage() {
 }
 
 Outcome<void> CudaSubject::load(const LoadOrder& order) {
-  Outcome<VariantApi> api = order.builtin.empty() ? load_library(order.path, order.build_id)
-                                                  : builtin_variant(order.builtin, m_stream);
-  if (!api.ok()) return std::move(api).error();
-  m_api = *api;
+  WB_TRY_ASSIGN(auto api, order.builtin.empty() ? load_library(order.path, order.build_id)
+                                                : builtin_variant(order.builtin, m_stream));
+  m_api = std::move(api);
   m_api.leaving = order.leaving;
   return {};
 }
@@ -146,13 +145,12 @@ CudaResult<const char*> CudaSubject::call_beside(const VariantPlan& plan,
 
 Outcome<std::optional<VariantPlan>> CudaSubject::plan_beside(const RunOrder& order) {
   if (!order.form.beside) return std::optional<VariantPlan>();
-  auto plan = VariantPlan::create(m_api, *order.form.beside, false, m_ordinal);
-  if (!plan.ok()) return std::move(plan).error();
-  const auto overrun = call_beside(*plan, *order.form.beside, order.seed ^ k_earlier_seed_change);
+  WB_TRY_ASSIGN(auto plan, VariantPlan::create(m_api, *order.form.beside, false, m_ordinal));
+  const auto overrun = call_beside(plan, *order.form.beside, order.seed ^ k_earlier_seed_change);
   if (!overrun.ok()) return failure(overrun.error());
   if (*overrun != nullptr) return wrote_outside(*overrun);
   if (order.form.beside_is_gone) return std::optional<VariantPlan>();
-  return std::optional<VariantPlan>(*std::move(plan));
+  return std::optional<VariantPlan>(std::move(plan));
 }
 
 CudaResult<SharedBuffer> CudaSubject::borrow(const LentMemory::Part& part) const {
@@ -185,15 +183,14 @@ CudaResult<void> CudaSubject::queue_copy(DeviceAddress to, DeviceAddress from,
 Outcome<double> CudaSubject::run(const RunOrder& order) {
   m_status = WB_OK;
   const problem::CallForm& form = order.form;
-  auto plan = VariantPlan::create(m_api, order.problem, order.want_lse, m_ordinal, form);
-  if (!plan.ok()) return std::move(plan).error();
-  const auto beside = plan_beside(order);
-  if (!beside.ok()) return beside.error();
+  WB_TRY_ASSIGN(auto plan,
+                VariantPlan::create(m_api, order.problem, order.want_lse, m_ordinal, form));
+  WB_TRY_ASSIGN(const auto beside, plan_beside(order));
   auto borrowed = borrow(order.lent);
   if (!borrowed.ok()) return failure(borrowed.error());
   auto made = DeviceBufferSet::create(
       m_stream, order.problem,
-      {.workspace_bytes = plan->workspace_bytes(), .with_lse = order.want_lse, .form = form}, 0,
+      {.workspace_bytes = plan.workspace_bytes(), .with_lse = order.want_lse, .form = form}, 0,
       *std::move(borrowed));
   if (!made.ok()) return failure(made.error());
   const DeviceBufferSet& buffers = *made;
@@ -205,7 +202,7 @@ Outcome<double> CudaSubject::run(const RunOrder& order) {
       WB_TRY(buffers.refill(m_stream, m_inputs, order.seed ^ k_earlier_seed_change, order.draw));
       CudaResult<void> called;
       make_earlier_calls(form, [&] {
-        called = call(plan->get(), args_of(buffers, m_stream));
+        called = call(plan.get(), args_of(buffers, m_stream));
         return called.ok();
       });
       WB_TRY(called);
@@ -217,7 +214,7 @@ Outcome<double> CudaSubject::run(const RunOrder& order) {
     WB_TRY(buffers.refill(m_stream, m_inputs, order.seed, order.draw));
     WB_TRY(finish());
     const auto begin = std::chrono::steady_clock::now();
-    WB_TRY(call(plan->get(), args_of(buffers, m_stream)));
+    WB_TRY(call(plan.get(), args_of(buffers, m_stream)));
     WB_TRY(finish());
     call_us = us_since(begin);
     if (!is_lent) WB_TRY(buffers.take_out(m_stream, order.out.bytes()));
@@ -225,7 +222,7 @@ Outcome<double> CudaSubject::run(const RunOrder& order) {
     WB_TRY_ASSIGN(overrun, buffers.overrun(m_stream));
     return {};
   };
-  if (auto done = checked(work()); !done.ok()) return std::move(done).error();
+  WB_TRY(checked(work()));
   if (overrun != nullptr) return wrote_outside(overrun);
   return call_us;
 }
@@ -235,17 +232,16 @@ Outcome<void> CudaSubject::set_stage(TurnOrder& order) {
                        m_stage->placement == order.placement &&
                        m_stage->want_lse == order.want_lse && m_stage->loan == order.lent.number;
   if (!is_kept) {
-    auto plan = VariantPlan::create(m_api, order.problem, order.want_lse, m_ordinal);
-    if (!plan.ok()) return std::move(plan).error();
+    WB_TRY_ASSIGN(auto plan, VariantPlan::create(m_api, order.problem, order.want_lse, m_ordinal));
     auto borrowed = borrow(order.lent);
     if (!borrowed.ok()) return failure(borrowed.error());
     auto buffers = DeviceBufferSet::create(
         m_stream, order.problem,
-        {.workspace_bytes = plan->workspace_bytes(), .with_lse = order.want_lse}, order.placement,
+        {.workspace_bytes = plan.workspace_bytes(), .with_lse = order.want_lse}, order.placement,
         *std::move(borrowed));
     if (!buffers.ok()) return failure(buffers.error());
     // The old buffers live until the new ones are made, so that the addresses differ.
-    m_stage = std::make_unique<Stage>(*std::move(plan), *std::move(buffers), order.placement);
+    m_stage = std::make_unique<Stage>(std::move(plan), *std::move(buffers), order.placement);
     m_stage->want_lse = order.want_lse;
     m_stage->loan = order.lent.number;
     auto snap = borrow(order.lent.snap);
@@ -378,7 +374,7 @@ CudaResult<Settled> CudaSubject::settle_stage(double settle_us) {
 
 Outcome<TurnAnswer> CudaSubject::turn(TurnOrder order) {
   m_status = WB_OK;
-  if (auto staged = set_stage(order); !staged.ok()) return std::move(staged).error();
+  WB_TRY(set_stage(order));
   m_stage->shown = std::move(order.shown);
   m_stage->kind = order.kind;
   const auto settled = settle_stage(order.settle_us);
@@ -416,8 +412,8 @@ Outcome<std::int64_t> CudaSubject::go(const GoOrder& order, const std::function<
       order.chain ? sample(*order.chain, hooks) : sample(order.calls, order.samples, hooks);
   if (!samples.ok()) return failure(samples.error());
   // Work on other streams is waited for while the supervisor's clock runs.
-  if (auto done = checked(finish()); !done.ok()) return std::move(done).error();
-  if (auto copied = copy_out(); !copied.ok()) return std::move(copied).error();
+  WB_TRY(checked(finish()));
+  WB_TRY(copy_out());
   std::int64_t block_ns = 0;
   for (const double us : samples->call_us) {
     const double ns = us * static_cast<double>(order.calls) * 1e3;
