@@ -5,7 +5,7 @@
 #                           checkout, and of the build docs/cli.md, the reference of all verbs,
 #                           and playbooks/editor, what editors read of playbooks
 # and, as the component gpu_tests, the tests that need a GPU: bin/sdpa-wb-gpu-test and the pytest
-# files. Programs find share/ by one rule (variant/installed.hpp); so that it holds in a build folder,
+# files. Programs find share/ by one rule (variant/variant.hpp); so that it holds in a build folder,
 # too, wherever that lies, it gets a link to the kernels, which leads to the checkout.
 include(GNUInstallDirs)
 

@@ -9,7 +9,7 @@
 #include "core/json.hpp"
 #include "gpu/gpu.hpp"
 #include "support/random_problem.hpp"
-#include "variant/installed.hpp"
+#include "variant/variant.hpp"
 #include "worker/cuda/gpu_inputs.hpp"
 
 using namespace wb;

@@ -16,7 +16,7 @@
 #include "core/json.hpp"
 #include "core/process.hpp"
 #include "device/device.hpp"
-#include "variant/installed.hpp"
+#include "variant/variant.hpp"
 #include "verbs/text.hpp"
 
 namespace wb::cli {

@@ -13,9 +13,8 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "variant/cache_lock.hpp"
-#include "variant/cache_search.hpp"
-#include "variant/grants.hpp"
+#include "variant/cache_entries.hpp"
+#include "variant/compile_sandbox.hpp"
 #include "variant/restriction.hpp"
 
 namespace wb::variant {

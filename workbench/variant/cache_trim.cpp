@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "variant/cache_lock.hpp"
+#include "variant/cache_entries.hpp"
 
 namespace wb::variant {
 namespace {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The catalogue of kernel folders along a search path, and the spelling suggestions.
+// The catalogue of kernel folders along a search path, the place of the installed ones, and the
+// spelling suggestions.
 #include <algorithm>
 #include <numeric>
+#include <system_error>
 
 #include "variant/closure.hpp"
 #include "variant/variant.hpp"
@@ -107,6 +109,18 @@ Result<Variant> Catalogue::find(std::string_view name) const {
                "no such folder with a kernel.json in " + (places.empty() ? "any place" : places),
                close.empty() ? "`sdpa-wb kernels` lists what there is; --path DIR adds a place"
                              : "did you mean " + close + "?"};
+}
+
+std::optional<fs::path> find_installed_root(const fs::path& program_folder) {
+  fs::path folder = program_folder;
+  while (!folder.empty()) {
+    std::error_code error;
+    const fs::path kernels = fs::canonical(folder / "share" / "sdpa-workbench" / "kernels", error);
+    if (!error && fs::exists(kernels / "suites.json", error)) return kernels.parent_path();
+    if (!folder.has_relative_path()) break;
+    folder = folder.parent_path();
+  }
+  return std::nullopt;
 }
 
 }  // namespace wb::variant

@@ -1,16 +1,35 @@
 // SPDX-License-Identifier: MIT
-// One run of a compiler on a variant: private folder, sandbox, limits, deadline, and a second run
-// before a failure is blamed on the machine. Shared by the toolchains; each provides its command.
+// One run of a compiler on a variant: private folder, sandbox, limits, deadline; and why it failed:
+// the source, one of our limits, the machine, or the compiler itself, with a second run before a
+// failure is blamed on the machine. Shared by the toolchains; each provides its command.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/process.hpp"
 #include "variant/builder.hpp"
 #include "variant/compile_reads.hpp"
-#include "variant/grants.hpp"
+#include "variant/compile_sandbox.hpp"
 
 namespace wb::variant {
+
+enum class CompileFault {
+  source,        ///< the compiler refused the source
+  timeout,       ///< our deadline
+  memory_limit,  ///< our address-space limit
+  file_limit,    ///< our file-size limit
+  machine,       ///< looks like a full disk or a broken installation; the text alone is no proof
+  killed,        ///< SIGKILL by someone else: most likely the system ran out of memory
+  crashed        ///< the compiler crashed
+};
+
+/// Classifies by the process's exit and output.
+CompileFault classify_compile_fault(const ProcessOutcome& outcome);
+
+/// One sentence for the Failure's message.
+std::string describe(CompileFault fault, std::string_view compiler, const ProcessSpec& spec);
 
 struct CompileCommand {
   CompilerIdentity compiler;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A compiler reads any file that a source names and copies it into the library. Where bubblewrap is
-// installed, it sees only the system's programs and the build's own folders, and no network. Used
-// by the toolchains and by `doctor`.
+// What a compiler may see beside the variant's own files. It reads any file that a source names and
+// copies it into the library, so where bubblewrap is installed, it sees only the system's programs
+// and the build's own folders, and no network. Grants are header folders and libraries outside the
+// kernels root, which a manifest requests by name and the user allows with --allow-include DIR.
+// Used by the artifact id, the toolchains and `doctor`.
 #pragma once
 
 #include <string>
@@ -9,8 +11,20 @@
 
 #include "core/files.hpp"
 #include "core/process.hpp"
+#include "variant/builder.hpp"
 
 namespace wb::variant {
+
+struct Grants {
+  std::vector<fs::path> include_folders;  ///< for -isystem; each allowed DIR at most once
+  std::vector<fs::path> library_files;    ///< lib<name>.so or lib<name>.a, absolute
+  std::string digest;                     ///< over names, sizes and times of the granted files
+};
+
+/// An include "x" is granted by an allowed DIR that holds the folder x; a library "x" by one that
+/// holds libx.so or libx.a, directly or in lib/. Errors: invalid (a name no allowed DIR grants),
+/// limit (a granted folder of more than 50,000 files).
+Result<Grants> resolve_grants(const Manifest& manifest, const BuildOptions& options);
 
 struct SandboxFolders {
   std::vector<fs::path> writable;  ///< absolute; /usr and the like are always readable

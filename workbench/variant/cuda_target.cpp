@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/hash.hpp"
+#include "core/process.hpp"
+
 namespace wb::variant {
 
 namespace {
@@ -104,6 +107,106 @@ Result<std::string> choose_cuda_target(const std::vector<std::string>& architect
   }
   if (has_wish && best->suffix == 0) best->suffix = asked->suffix;
   return to_text(*best);
+}
+
+namespace {
+
+constexpr const char* k_nvcc_remedy =
+    "install the CUDA toolkit, or name nvcc with --nvcc, CUDACXX or CUDA_HOME";
+
+Error no_nvcc(const std::string& where, const std::string& cause) {
+  return Error{ErrorCode::environment, "find nvcc", where, cause, k_nvcc_remedy};
+}
+
+bool holds_toolkit(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "nvcc", error) && fs::exists(folder / "ptxas", error);
+}
+
+/// The folder of the real nvcc, by its own output: distributions put links and scripts into PATH,
+/// and an upgrade behind them would go unnoticed.
+Result<fs::path> toolkit_folder(const fs::path& nvcc) {
+  WB_TRY_ASSIGN(const auto words,
+                ask_compiler(nvcc, {"--dryrun", "-x", "cu", "/dev/null"}, k_nvcc_remedy));
+  constexpr std::string_view k_here = "_HERE_=";
+  if (const std::size_t at = words.find(k_here); at != std::string::npos) {
+    const fs::path folder = first_line_of(words.substr(at + k_here.size()));
+    if (folder.is_absolute() && holds_toolkit(folder)) return folder;
+  }
+  if (holds_toolkit(nvcc.parent_path())) return nvcc.parent_path();
+  return no_nvcc(nvcc.string(), "it does not say where its toolkit lies: no ptxas beside it");
+}
+
+Result<Toolkit> find_toolkit(const CudaPlaces& places) {
+  Toolkit toolkit;
+  WB_TRY_ASSIGN(toolkit.asked, find_nvcc(places));
+  WB_TRY_ASSIGN(toolkit.host, find_host_compiler(places));
+  WB_TRY_ASSIGN(const fs::path folder, toolkit_folder(toolkit.asked));
+  toolkit.nvcc = folder / "nvcc";
+  toolkit.ptxas = folder / "ptxas";
+  std::error_code error;
+  const fs::path cicc = folder.parent_path() / "nvvm" / "bin" / "cicc";
+  if (fs::exists(cicc, error)) toolkit.cicc = cicc;
+  return toolkit;
+}
+
+/// "13.0.88" of "Cuda compilation tools, release 13.0, V13.0.88"; else the first line.
+std::string version_word(const std::string& text) {
+  const std::size_t at = text.find(", V");
+  if (at == std::string::npos) return first_line_of(text);
+  const std::string rest = first_line_of(text.substr(at + 3));
+  return rest.substr(0, rest.find_first_of(" ,\r"));
+}
+
+}  // namespace
+
+Result<fs::path> find_host_compiler(const CudaPlaces& places) {
+  const std::string name = places.host_compiler.empty() ? "g++" : places.host_compiler;
+  auto path = find_program(name);
+  if (path.ok()) return path;
+  return Error{ErrorCode::environment, "find nvcc's host compiler", name, path.error().cause,
+               "install g++, or name another with --host-compiler"};
+}
+
+Result<AskedToolkit> ask_toolkit(const CudaPlaces& places) {
+  WB_TRY_ASSIGN(const Toolkit toolkit, find_toolkit(places));
+  AskedIdentity answer;
+  answer.programs = {toolkit.asked, toolkit.nvcc, toolkit.ptxas, toolkit.host};
+  if (!toolkit.cicc.empty()) answer.programs.push_back(toolkit.cicc);
+  WB_TRY_ASSIGN(const std::string version,
+                ask_compiler(toolkit.nvcc, {"--version"}, k_nvcc_remedy));
+  WB_TRY_ASSIGN(const std::string host,
+                ask_compiler(toolkit.host, {"--version"}, "name another with --host-compiler"));
+  std::string key = version + "\n" + first_line_of(host);
+  for (const fs::path& program : answer.programs) {
+    WB_TRY_ASSIGN(const std::string stamp, binary_stamp(program));
+    key += "\n" + stamp;
+  }
+  answer.identity.path = toolkit.nvcc.string();
+  answer.identity.version = "nvcc " + version_word(version) + ", " + first_line_of(host);
+  answer.identity.signature = sha256_hex(key);
+  return AskedToolkit{toolkit, std::move(answer)};
+}
+
+Result<fs::path> find_nvcc(const CudaPlaces& places) {
+  for (const auto& [program, option] :
+       {std::pair{places.nvcc, "--nvcc"}, std::pair{places.cudacxx, "the variable CUDACXX"}}) {
+    if (program.empty()) continue;
+    auto path = find_program(program);
+    if (path.ok()) return path;
+    return no_nvcc(program, std::string(option) + " names it, and " + path.error().cause);
+  }
+  std::string looked_at;
+  for (const std::string& folder : {places.home, places.toolkit}) {
+    if (folder.empty()) continue;
+    const fs::path program = fs::path(folder) / "bin" / "nvcc";
+    if (auto path = find_program(program.string()); path.ok()) return path;
+    looked_at += program.string() + ", ";
+  }
+  if (auto path = find_program("nvcc"); path.ok()) return path;
+  const fs::path usual = "/usr/local/cuda/bin/nvcc";
+  if (auto path = find_program(usual.string()); path.ok()) return path;
+  return no_nvcc(looked_at + "PATH and " + usual.string(), "it is in none of these places");
 }
 
 }  // namespace wb::variant

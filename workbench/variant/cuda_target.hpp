@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Chooses the GPU architecture for a CUDA variant from the manifest's words and the device. Pure
-// functions, used by the engine before a build and by the CUDA toolchain.
+// What a CUDA variant is compiled with and for: the GPU architecture, chosen from the manifest's
+// words and the device, and the programs of a toolkit with their places and identities. Used by the
+// engine before a build and by the CUDA toolchain.
 #pragma once
 
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "variant/compiler_identity.hpp"
 
 namespace wb::variant {
 
@@ -37,5 +39,23 @@ std::string gencode_of(CudaTarget target);
 /// manifest nor user names an architecture).
 Result<std::string> choose_cuda_target(const std::vector<std::string>& architectures,
                                        std::string_view device, std::string_view wanted);
+
+/// The programs of one toolkit.
+struct Toolkit {
+  fs::path asked;  ///< as found; may be a script
+  fs::path nvcc, ptxas, cicc, host;
+};
+
+struct AskedToolkit {
+  Toolkit toolkit;
+  AskedIdentity answer;
+};
+
+/// Finds nvcc and its host compiler and asks for their versions; starts three processes. Errors:
+/// environment.
+Result<AskedToolkit> ask_toolkit(const CudaPlaces& places);
+
+/// Errors: environment.
+Result<fs::path> find_host_compiler(const CudaPlaces& places);
 
 }  // namespace wb::variant

@@ -7,7 +7,6 @@
 #include "variant/compile_run.hpp"
 #include "variant/compiler_identity.hpp"
 #include "variant/cuda_target.hpp"
-#include "variant/cuda_toolkit.hpp"
 
 namespace wb::variant {
 

@@ -4,43 +4,15 @@
 // random numbers, so that a variant can neither know them in advance nor infer one from another.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "problem/call_form.hpp"
+#include "variant/edge_sizes.hpp"
 #include "variant/manifest.hpp"
 
 namespace wb::variant {
-
-/// Random numbers from Philox with a 64-bit key.
-class KeyedRandom {
- public:
-  explicit KeyedRandom(std::uint64_t key) : m_key(key) {}
-  /// With a key from the kernel. Throws std::runtime_error when none is available.
-  static KeyedRandom secret();
-
-  std::uint32_t next();
-  /// From 0 to n - 1; n at least 1.
-  std::int64_t below(std::int64_t n);
-  /// From least to most, both included.
-  std::int64_t between(std::int64_t least, std::int64_t most) {
-    return least + below(most - least + 1);
-  }
-  double uniform();
-  bool chance(double share) { return uniform() < share; }
-  template <typename T>
-  const T& pick(const std::vector<T>& from) {
-    return from[static_cast<std::size_t>(below(static_cast<std::int64_t>(from.size())))];
-  }
-
- private:
-  std::uint64_t m_key, m_counter = 0;
-  std::array<std::uint32_t, 4> m_words{};
-  std::size_t m_used = 4;
-};
 
 struct EdgeDraw {
   problem::Problem problem;

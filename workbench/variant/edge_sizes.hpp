@@ -1,14 +1,46 @@
 // SPDX-License-Identifier: MIT
-// EdgeSizes: heads, lengths and head dims of a verdict's drawn runs, by kind of extent, within a
+// What a verdict's drawn runs are drawn with: KeyedRandom, whose numbers nobody can know in
+// advance, and EdgeSizes, which draws heads, lengths and head dims by kind of extent, within a
 // manifest's claims. edge_draws draws the rest of a run.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
-#include "variant/edge_draws.hpp"
+#include "problem/problem.hpp"
+#include "variant/manifest.hpp"
 
 namespace wb::variant {
+
+/// Random numbers from Philox with a 64-bit key.
+class KeyedRandom {
+ public:
+  explicit KeyedRandom(std::uint64_t key) : m_key(key) {}
+  /// With a key from the kernel. Throws std::runtime_error when none is available.
+  static KeyedRandom secret();
+
+  std::uint32_t next();
+  /// From 0 to n - 1; n at least 1.
+  std::int64_t below(std::int64_t n);
+  /// From least to most, both included.
+  std::int64_t between(std::int64_t least, std::int64_t most) {
+    return least + below(most - least + 1);
+  }
+  double uniform();
+  bool chance(double share) { return uniform() < share; }
+  template <typename T>
+  const T& pick(const std::vector<T>& from) {
+    return from[static_cast<std::size_t>(below(static_cast<std::int64_t>(from.size())))];
+  }
+
+ private:
+  std::uint64_t m_key, m_counter = 0;
+  std::array<std::uint32_t, 4> m_words{};
+  std::size_t m_used = 4;
+};
 
 /// The kind of sizes of a run.
 enum class Extent {

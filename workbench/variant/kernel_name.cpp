@@ -26,7 +26,7 @@ int references_in(std::string_view symbol) {
   return count;
 }
 
-bool is_word(char c) {
+bool is_name_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
@@ -43,8 +43,8 @@ void drop_file_scopes(std::string& name) {
   for (const std::string_view mark : {"_GLOBAL__N__", "_INTERNAL_"}) {
     for (std::size_t at = name.find(mark); at != std::string::npos; at = name.find(mark, at)) {
       std::size_t begin = at, end = at;
-      while (begin > 0 && is_word(name[begin - 1])) --begin;
-      while (end < name.size() && is_word(name[end])) ++end;
+      while (begin > 0 && is_name_character(name[begin - 1])) --begin;
+      while (end < name.size() && is_name_character(name[end])) ++end;
       if (name.compare(end, 2, "::") == 0) end += 2;
       name.erase(begin, end - begin);
       at = begin;

@@ -62,6 +62,14 @@ Result<Variant> derive_variant(const FileSystem& file_system, const Variant& par
                                const std::map<std::string, std::string>& changed_files,
                                std::string_view new_name);
 
+/// Where a program in `program_folder` finds kernels, playbooks and the loop of Python subjects:
+/// the folder that holds kernels/, playbooks/ and bindings/, of the nearest
+/// share/sdpa-workbench/kernels in it or above it. The same rule holds for an installation (a
+/// wheel, `cmake --install`) and for a build folder, which CMake lays out alike; links are
+/// followed, so for a build folder it is the checkout. Nothing when there is none, as for a program
+/// that was copied alone.
+std::optional<fs::path> find_installed_root(const fs::path& program_folder);
+
 /// The places of kernels, suites and playbooks: ./, then each --path DIR, then the installed set.
 struct SearchPath {
   std::vector<fs::path> roots;  ///< folders that may hold kernels/, kernels/suites.json, playbooks/

@@ -9,7 +9,7 @@
 #include "core/process.hpp"
 #include "device/device.hpp"
 #include "measure/roofline.hpp"
-#include "variant/installed.hpp"
+#include "variant/variant.hpp"
 
 namespace wb::worker {
 std::string_view worker_version() {

@@ -14,7 +14,7 @@
 #include "kernel_folder.hpp"
 #include "support/fake_toolchain.hpp"
 #include "variant/builder.hpp"
-#include "variant/cache_lock.hpp"
+#include "variant/cache_entries.hpp"
 
 using namespace wb;
 using namespace wb::variant;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "variant/compile_failure.hpp"
+#include "variant/compile_run.hpp"
 
 #include <csignal>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "variant/installed.hpp"
+#include "variant/variant.hpp"
 
 #include <fstream>
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Private to variant: the locks of an artifact cache that builders and gc share. A user of an entry
-// holds a shared flock on its folder; removal holds it exclusively.
+// Private to variant: the entries of an artifact cache that builders and gc share. Locks: a user of
+// an entry holds a shared flock on its folder, removal holds it exclusively. Search: entries made
+// from the same inputs by any compiler, for a machine without one.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/files.hpp"
+#include "core/json.hpp"
 
 namespace wb::variant {
 
@@ -29,5 +33,18 @@ void lock_pause();
 UniqueFd hold_entry(const fs::path& folder, const std::function<void()>& pause = lock_pause);
 /// True when the folder of that name is still the held one.
 bool is_held(const UniqueFd& held, const fs::path& folder);
+
+/// What an artifact id covers, except the compiler.
+struct ArtifactInputs {
+  std::string variant_id;
+  Json configuration;  ///< complete
+  std::string target;
+  std::string grants;  ///< Grants::digest
+};
+
+/// Artifact ids of matching entries, newest first. Reads every record of the cache (some 10 us
+/// each) and skips unreadable ones.
+std::vector<std::string> find_entries(const FileSystem& file_system, const fs::path& root,
+                                      const ArtifactInputs& made_of);
 
 }  // namespace wb::variant
