@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "builder_world.hpp"
 #include "core/hash.hpp"
+#include "fake_toolchains.hpp"
 
 using namespace wb;
 using namespace wb::variant;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Artifacts that depend on more than sources and compiler: Python folders, granted includes and
 // libraries, and what was compiled on another machine.
-#include "builder_world.hpp"
 #include "core/hash.hpp"
+#include "fake_toolchains.hpp"
 
 using namespace wb;
 using namespace wb::variant;

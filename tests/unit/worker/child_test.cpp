@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: MIT
-#include "worker/child.hpp"
-
+// The supervisor's child processes: how they start and end, by what role, and whose fault it is
+// when another process ends one.
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 
+#include "device/device.hpp"
 #include "support/catch.hpp"
 #include "support/process_probe.hpp"
+#include "worker/child.hpp"
+#include "worker/process_table.hpp"
+#include "worker/roles.hpp"
+#include "worker/subject_factory.hpp"
+#include "worker_under_test.hpp"
 
 using namespace std::chrono_literals;
-using namespace wb;
+using namespace wb::testing;
 using namespace wb::worker;
+using namespace wb;
 using wb::testing::ends_soon;
 using wb::testing::is_alive;
 
@@ -116,4 +125,60 @@ TEST_CASE("a subject may write to its own folder only", "[worker][child][hostile
 TEST_CASE("how a child ended is said in words", "[worker][child]") {
   CHECK(describe(ChildEnd{7, {}}) == "exited with code 7");
   CHECK(describe(ChildEnd{{}, SIGSEGV}).find("SIGSEGV") != std::string::npos);
+}
+
+TEST_CASE("the GPU of a role is read as it was written", "[worker][roles]") {
+  CHECK(parse_gpu_argument(gpu_argument(0)) == 0);
+  CHECK(parse_gpu_argument(gpu_argument(15)) == 15);
+  for (const char* text : {"", "--gpu", "--gpu=", "--gpu=x", "--gpu=1x", "--cpu=1"}) {
+    INFO(text);
+    CHECK_FALSE(parse_gpu_argument(text).has_value());
+  }
+}
+
+TEST_CASE("a role on a GPU sees the devices that this process sees, and nothing else",
+          "[worker][roles]") {
+  ::setenv("CUDA_VISIBLE_DEVICES", "3", 1);
+  ::setenv("WB_TEST_SECRET", "x", 1);
+  const auto variables = gpu_environment();
+  CHECK(variables.at("CUDA_VISIBLE_DEVICES") == "3");
+  CHECK_FALSE(variables.contains("WB_TEST_SECRET"));
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  ::unsetenv("WB_TEST_SECRET");
+  CHECK_FALSE(gpu_environment().contains("CUDA_VISIBLE_DEVICES"));
+}
+
+TEST_CASE("who is ended from outside while it is loaded has done nothing", "[worker]") {
+  ChildRegistry registry;
+  Store store = *Store::create();
+  SubjectSetting setting;
+  setting.own_program = binary_dir() / "sdpa-wb-worker";
+  setting.isolation = Isolation::rlimits;  // so that it is a child of this process itself
+  CPU_ZERO(&setting.cpus);
+  for (const int cpu : wb::device::allowed_cpus()) {
+    CPU_SET(static_cast<std::size_t>(cpu), &setting.cpus);
+  }
+  protocol::LoadArgs args;
+  args.subject = "honest";
+  args.backend = "cpu";
+  args.build_id = "hostile_honest";
+  args.artifact_sha256 = *store.add(hostile_library("honest"));
+  SubjectFactory factory(registry, store, setting);
+  const std::vector<pid_t> before = children_of(::getpid());
+  factory.start_spares(0);
+  int ended = 0;
+  for (const pid_t pid : children_of(::getpid())) {
+    if (std::find(before.begin(), before.end(), pid) != before.end()) continue;
+    REQUIRE(::kill(pid, SIGKILL) == 0);
+    REQUIRE(ends_soon(pid));
+    ++ended;
+  }
+  REQUIRE(ended == 1);
+  const auto refused = factory.load(args, {deadline_in(60s), {}});
+  REQUIRE_FALSE(refused.ok());
+  INFO(refused.error().message);
+  CHECK(refused.error().invalidity == Invalidity::environment);
+  CHECK(refused.error().message.find("ended from outside") != std::string::npos);
+  const auto again = factory.load(args, {deadline_in(60s), {}});
+  CHECK(again.ok());
 }

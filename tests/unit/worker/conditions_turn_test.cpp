@@ -7,15 +7,15 @@
 #include <algorithm>
 #include <set>
 
-#include "libraries.hpp"
 #include "support/catch.hpp"
 #include "support/fake_clock.hpp"
 #include "support/fake_nvml.hpp"
 #include "support/places.hpp"
-#include "worker/turn_watch.hpp"
 #include "worker/process_table.hpp"
 #include "worker/subject_factory.hpp"
 #include "worker/turn.hpp"
+#include "worker/turn_watch.hpp"
+#include "worker_under_test.hpp"
 
 using namespace std::chrono_literals;
 using namespace wb;

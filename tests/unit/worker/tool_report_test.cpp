@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Reports of ncu and compute-sanitizer, whole, torn and hostile. The fixtures have the form of the
 // tools' own pages, with kernels and figures of ours.
-#include "worker/inspection.hpp"
 #include "core/json.hpp"
+#include "worker/inspection.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,6 @@
 // worker.
 #include <algorithm>
 
-#include "libraries.hpp"
 #include "measure/statistics.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"

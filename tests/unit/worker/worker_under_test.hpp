@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A real worker for tests: the executable of this build, through the local transport.
+// What is built beside the worker's tests (CMakeLists.txt): shared libraries, and a real worker,
+// the executable of this build, through the local transport.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,10 +13,27 @@
 
 #include "core/files.hpp"
 #include "core/hash.hpp"
-#include "libraries.hpp"
 #include "runner/worker_client.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
+
+namespace wb {
+
+/// The file of library NAME, such as "libfake_nvml_now.so".
+inline std::string library(const std::string& name) {
+  return binary_dir() / "tests/unit/worker" / name;
+}
+
+inline const std::string k_fake_nvml_file = library("libfake_nvml_now.so");
+inline const std::string k_fake_nvml_old_file = library("libfake_nvml_old.so");
+inline const std::string k_played_cuda_file = library("libplayed_cuda_driver.so");
+
+// As dlopen() takes them.
+inline const char* const k_fake_nvml = k_fake_nvml_file.c_str();
+inline const char* const k_fake_nvml_old = k_fake_nvml_old_file.c_str();
+inline const char* const k_played_cuda = k_played_cuda_file.c_str();
+
+}  // namespace wb
 
 namespace wb::testing {
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A subject that the kernel ends because memory is exhausted: with planted /proc and control
-// groups, and in a real group with a small limit if one can be made.
-#include "worker/machine_limits.hpp"
-
+// A subject that meets the machine's limits: the kernel ends it because memory is exhausted (with
+// planted /proc and control groups, and in a real group with a small limit if one can be made), or
+// refuses its threads.
+#include <grp.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,10 +17,13 @@
 #include <string>
 #include <utility>
 
+#include "core/startable.hpp"
 #include "device/control_groups.hpp"
 #include "device/device.hpp"
 #include "support/catch.hpp"
+#include "support/in_child.hpp"
 #include "support/process_probe.hpp"
+#include "worker/machine_limits.hpp"
 #include "worker/subject_process.hpp"
 
 using namespace std::chrono_literals;
@@ -31,7 +35,7 @@ namespace {
 
 constexpr std::uint64_t k_mib = 1u << 20;
 
-struct Planted {
+struct PlantedMemory {
   TempDirectory folder = TempDirectory::create("wb-memory-end").value();
   const fs::path& root = folder.path();
 
@@ -135,7 +139,7 @@ Failure failure_of(SubjectProcess& process, const char* op) {
 }  // namespace
 
 TEST_CASE("who held little when memory ran out is not to blame", "[worker][memory]") {
-  const Planted host;
+  const PlantedMemory host;
   host.has(1'000, 3);
   CHECK(memory_kills(host.root) == 3);
   CHECK(memory_bound(host.root) == 1'000 * k_mib);
@@ -145,7 +149,7 @@ TEST_CASE("who held little when memory ran out is not to blame", "[worker][memor
 }
 
 TEST_CASE("an end without a kill for memory is none of these", "[worker][memory]") {
-  const Planted host;
+  const PlantedMemory host;
   host.has(1'000, 3);
   CHECK(oom_cause(killed(40), 3, host.root) == OomCause::none);
   CHECK(oom_cause(killed(900), 3, host.root) == OomCause::none);
@@ -159,7 +163,7 @@ TEST_CASE("an end without a kill for memory is none of these", "[worker][memory]
 }
 
 TEST_CASE("a kernel that counts no kills tells nothing", "[worker][memory]") {
-  const Planted host;
+  const PlantedMemory host;
   CHECK(memory_kills(host.root) == 0);
   CHECK(memory_bound(host.root) == 0);
   CHECK(oom_cause(killed(40), 0, host.root) == OomCause::none);
@@ -170,7 +174,7 @@ TEST_CASE("a kernel that counts no kills tells nothing", "[worker][memory]") {
 }
 
 TEST_CASE("a control group's limit is what can be had", "[worker][memory]") {
-  const Planted host;
+  const PlantedMemory host;
   host.has(1'000, 3);
   host.write("proc/self/cgroup", "0::/a/b\n");
   host.write("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
@@ -183,7 +187,7 @@ TEST_CASE("a control group's limit is what can be had", "[worker][memory]") {
 }
 
 TEST_CASE("a limit of version 1 is read where its controller is mounted", "[worker][memory]") {
-  const Planted host;
+  const PlantedMemory host;
   host.has(1'000, 3);
   host.write("proc/self/cgroup", "4:memory:/job\n2:cpu:/other\n0::/\n");
   host.write("proc/self/mountinfo",
@@ -225,4 +229,53 @@ TEST_CASE("a subject that takes all memory for itself is to blame", "[worker][me
   INFO(failure.message);
   CHECK(failure.invalidity == Invalidity::runtime);
   CHECK(failure.message.find("SIGKILL") != std::string::npos);
+}
+
+namespace {
+
+constexpr uid_t k_nobody = 61'235;  // whom no other process here is
+
+/// Root has no such limit: somebody else, who may have so many threads, asks.
+int startable_of_nobody(rlim_t most, int wanted) {
+  return wb::testing::in_child([&] {
+    const rlimit limit{most, most};
+    const bool is_nobody =
+        ::setgroups(0, nullptr) == 0 && ::setresuid(k_nobody, k_nobody, k_nobody) == 0;
+    if (!is_nobody || ::setrlimit(RLIMIT_NPROC, &limit) != 0) return 99;
+    return startable_threads(wanted);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("as many threads start as the system allows", "[worker]") {
+  CHECK(startable_threads(0) == 0);
+  CHECK(startable_threads(5) == 5);
+  if (::getuid() != 0) {
+    WARN("skipped: only root can become a user without other processes");
+    return;
+  }
+  CHECK(startable_of_nobody(1, 3) == 0);
+  CHECK(startable_of_nobody(3, 5) == 2);
+  CHECK(startable_of_nobody(64, 5) == 5);
+}
+
+TEST_CASE("refused threads are told with their number and what changes it", "[worker]") {
+  CHECK(refused_threads() == std::nullopt);
+  if (::getuid() != 0) {
+    WARN("skipped: only root can become a user without other processes");
+    return;
+  }
+  const int told = wb::testing::in_child([] {
+    const rlimit limit{2, 2};
+    if (::setresuid(k_nobody, k_nobody, k_nobody) != 0) return 99;
+    if (::setrlimit(RLIMIT_NPROC, &limit) != 0) return 98;
+    const auto words = refused_threads();
+    if (!words) return 1;
+    return words->find("start 1 threads more") != std::string::npos &&
+                   words->find("ulimit -u") != std::string::npos
+               ? 0
+               : 2;
+  });
+  CHECK(told == 0);
 }
