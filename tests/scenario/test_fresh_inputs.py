@@ -4,11 +4,15 @@ nothing is won. How first calls tell them apart, unit tests ask; here the whole 
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 HOSTILE = Path(__file__).resolve().parents[1] / "hostile"
+sys.path.append(str(HOSTILE))
+from gauntlet import KERNELS, SUBJECTS  # noqa: E402
+
 PROBLEM = "B=1 Hq=2 Sq=256 D=64 f32"
 
 
@@ -21,12 +25,12 @@ def make(root, name):
         "supports": {"dtypes": ["f32"], "head_dim_max": 64, "causal": ["none"]},
     }
     if name.startswith("py_"):
-        shutil.copy(HOSTILE / f"{name}.py", folder)
+        (folder / f"{name}.py").write_text(SUBJECTS[name])
         shutil.copy(HOSTILE / "hostile.py", folder)
         manifest |= {"backend": "python", "entry": f"{name}:attend"}
         manifest["sources"] = [f"{name}.py", "hostile.py"]
     else:
-        shutil.copy(HOSTILE / f"{name}.cpp", folder / "kernel.cpp")
+        (folder / "kernel.cpp").write_text(KERNELS[name])
         shutil.copy(HOSTILE / "hostile.hpp", folder)
         manifest |= {"backend": "cpu", "sources": ["kernel.cpp"]}
     (folder / "kernel.json").write_text(json.dumps(manifest))
