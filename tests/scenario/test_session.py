@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from support.logs import check_chain, events, git
-from test_users_branch import TRY
+from test_git_surroundings import TRY
 
 
 def test_a_session_from_open_to_close(wb, tmp_path):
