@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """examples/: each program as a newcomer starts it, in an empty folder. Each takes some seconds for
 what it builds and judges; the times of the tables are none that a CPU cannot reach. For whole
-sessions of agent_session.py the model is a script (scripted_endpoint.py), the workbench is real."""
+sessions of agent_session.py the model is a script (tool_world.py), the workbench is real."""
 
 import json
 import os
@@ -10,10 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from scripted_endpoint import USED, Endpoint
 from support.commands import ROOT, importing
 from support.logs import events
-from tool_world import GOOD_EDIT
+from tool_world import GOOD_EDIT, USED, Endpoint
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def test_every_example_is_run_by_a_test():
         assert program.name in tests
 
 
-# examples/agent_session.py, whole sessions of it: the model is a script (scripted_endpoint.py),
+# examples/agent_session.py, whole sessions of it: the model is a script (tool_world.py),
 # the workbench is real.
 
 KEY = "sk-not-to-be-written-anywhere"
