@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The tensors of a CUDA subject: filled from a seed, placed anew, and guarded by margins.
+// Memory on a GPU: the tensors of a CUDA subject, filled from a seed, placed anew, and guarded by
+// margins; and what the judge lends to a subject. That is tried with two processes, and hostile
+// ones, by tests/hostile/test_hostile_gpu.py.
 #include <string>
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "support/loan_checks.hpp"
 #include "worker/cuda/buffer_set.hpp"
 
 using namespace wb;
@@ -97,4 +100,19 @@ TEST_CASE("placements differ within their pages, and the stated memory suffices"
   CHECK(none.error().code == ErrorCode::limit);
   CHECK_FALSE(none.error().ends_process());
   CHECK(none.error().message().find("in all") != std::string::npos);
+}
+
+TEST_CASE("on a GPU what a subject writes after the judge's copy does not exist", "[gpu][loans]") {
+  WB_NEED_GPU(gpu);
+  wb::testing::check_that_late_writes_do_not_exist(gpu);
+}
+
+TEST_CASE("on a GPU lent memory has margins as any other", "[gpu][loans]") {
+  WB_NEED_GPU(gpu);
+  wb::testing::check_that_margins_stay(gpu);
+}
+
+TEST_CASE("on a GPU each side of a loan has a hold of its own", "[gpu][loans]") {
+  WB_NEED_GPU(gpu);
+  wb::testing::check_that_each_side_has_its_hold(gpu);
 }
