@@ -53,7 +53,9 @@ check:
 bench: deps-test
 	@cmake --preset release -DWB_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS)
-	@bash tests/bench/run.sh $(BUILD) "$(VENV)"
+	@"$(BUILD)/tests/bench/bench_session"
+	@"$(BUILD)/tests/bench/bench_cache" kernels
+	@"$(VENV)/bin/python3" tests/bench/overhead.py "$(BUILD)/sdpa-wb"
 
 # The whole fault plan (docs/results/reliability.md), under an hour on 2 cores. Its record becomes
 # the page's table when it is appended to tests/data/torture.jsonl (a soak's to soak.jsonl) and

@@ -1,7 +1,7 @@
 """Host overhead of one iteration with cached builds: wall time minus time inside worker requests,
 starting the subjects excepted, which counts as overhead.
 
-Runs steps.lua twice with one cache; the second run compiles nothing. Usage: overhead.py SDPA_WB
+Runs a playbook twice with one cache; the second run compiles nothing. Usage: overhead.py SDPA_WB
 """
 
 import datetime
@@ -14,6 +14,28 @@ from pathlib import Path
 from session_events import events_of
 
 HERE = Path(__file__).resolve().parent
+# Twenty cached iterations on one small problem.
+STEPS = """return {
+  name = "overhead",
+  about = "many short iterations",
+  open = {
+    start = "cpu_unfused",
+    problem = "B=1 Hq=1 Sq=64 D=32 f32",
+    rivals = { "none" },
+    effort = "quick",
+  },
+  run = function(wb)
+    for round = 1, 20 do
+      wb.iterate {
+        variant = round % 2 == 0 and "cpu_tiled" or "cpu_online",
+        hypothesis = "round " .. round,
+        predicted_speedup = 1.1,
+        confirm = "never",
+      }
+    end
+  end,
+}
+"""
 
 
 def moment(event):
@@ -22,7 +44,7 @@ def moment(event):
 
 def run(program, folder, session):
     subprocess.run(
-        [program, "run", HERE / "steps.lua", "--session", session, "--cache", folder / "cache",
+        [program, "run", folder / "steps.lua", "--session", session, "--cache", folder / "cache",
          "--path", HERE.parents[1], "--quiet"],
         check=True, cwd=folder, stdout=subprocess.DEVNULL,
     )  # fmt: skip
@@ -48,6 +70,7 @@ def main():
     program = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        (folder / "steps.lua").write_text(STEPS)
         run(program, folder, "first")
         found = overheads_ms(run(program, folder, "second"))
     print(

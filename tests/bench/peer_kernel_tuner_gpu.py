@@ -29,7 +29,7 @@ import traceback
 from pathlib import Path
 
 import numpy as np
-from peer_tuning import (
+from peer_kernel_tuner import (
     draw_problem,
     manifest_of,
     rate_by_kernel_tuner,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sources that attack the compiler. What stands between a mark and the next one is a file of its
-// own, which gauntlet.py cuts out; nothing compiles this file as a whole.
+// Sources that attack the compiler.
+// Each part behind a mark is a source of its own, which gauntlet.py cuts out; nothing compiles this
+// file as a whole.
 
 // ==== includes_password_file
 // The compiler would quote its first line in an error.

@@ -25,14 +25,20 @@ WORD_OF_CODE = {"invalid": "constraints", "compile": "compile", "limit": "timeou
                 "environment": "environment", "not_found": "constraints"}  # fmt: skip
 
 
-def parts_of(path: Path):
-    """The small sources that one file holds, by the names in the marks before them."""
-    _opening, *parts = path.read_text().split("\n// ==== ")
-    named = (part.partition("\n") for part in parts)
-    return {name: f"// SPDX-License-Identifier: MIT\n{text}" for name, _, text in named}
+def sources_in(folder: Path, suffix: str):
+    """The sources that a folder's files hold, by the names in the marks before them."""
+    comment = "#" if suffix == ".py" else "//"
+    found = {}
+    for path in sorted(folder.glob(f"*{suffix}")):
+        _opening, *parts = path.read_text().split(f"\n{comment} ==== ")
+        for name, _, text in (part.partition("\n") for part in parts):
+            assert name not in found, f"{path.name}: there is another {name}"
+            found[name] = f"{comment} SPDX-License-Identifier: MIT\n{text.rstrip()}\n"
+    return found
 
 
-COMPILER_ATTACKS = parts_of(HERE / "compiler.cpp")
+KERNELS = sources_in(HERE, ".cpp")
+SUBJECTS = sources_in(HERE, ".py")
 
 
 class Arena:
@@ -75,15 +81,14 @@ class Arena:
         }
         if python:
             shutil.copy(HERE / "hostile.py", folder)
-            shutil.copy(HERE / "py_library.py", folder)
-            shutil.copy(HERE / f"{case['name']}.py", folder)
+            for name in {case["name"], "py_library"}:
+                (folder / f"{name}.py").write_text(SUBJECTS[name])
             manifest |= {"sources": [f"{case['name']}.py"], "entry": f"{case['name']}:attend"}
             manifest["sources"] += sorted({"hostile.py", "py_library.py"} - {f"{case['name']}.py"})
             if case.get("flagged") == "torch":
                 manifest["supports"]["causal"] = ["none", "top_left"]
         else:
-            file = case.get("file", case["name"])
-            text = COMPILER_ATTACKS.get(file) or (HERE / f"{file}.cpp").read_text()
+            text = KERNELS[case.get("file", case["name"])]
             text = text.replace("SECRET_FILE", str(self.secret))
             if case["name"] == "line_directives":
                 text += "#line 1\n" * 100_000

@@ -9,13 +9,11 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gauntlet import HERE, TABLE, Arena, parts_of
+from gauntlet import HERE, SUBJECTS, TABLE, Arena, sources_in
 
 SOURCES = HERE / "gpu"
-SHORT = SOURCES / "short.cu"
-KERNELS = parts_of(SHORT) | {
-    path.stem: path.read_text() for path in SOURCES.glob("*.cu") if path != SHORT
-}
+KERNELS = sources_in(SOURCES, ".cu")
+GPU_SUBJECTS = SUBJECTS | sources_in(SOURCES, ".py")
 GPU_CASES = {case["name"]: case for case in TABLE["gpu_cases"]}
 # As a subject that starts a GPU's context first needs it.
 HANG_DEADLINE_MS = 10_000
@@ -46,8 +44,7 @@ class GpuArena(Arena):
         }
         if manifest["backend"] == "python":
             for source in {case["name"], "py_library"}:
-                here = SOURCES if (SOURCES / f"{source}.py").exists() else HERE
-                shutil.copy(here / f"{source}.py", folder)
+                (folder / f"{source}.py").write_text(GPU_SUBJECTS[source])
             sources = [f"{case['name']}.py", "py_library.py"]
             manifest |= {
                 "architectures": ARCHITECTURES,

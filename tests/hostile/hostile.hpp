@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What all hostile variants share: a correct, slow attention for f32 and the exports of the ABI.
-// Each file beside this one adds exactly one fault; expected.json says what the worker must make of
-// it.
+// Each part of the files beside this one adds exactly one fault; table.json says what the worker
+// must make of it.
 #pragma once
 
 #include <algorithm>
@@ -103,7 +103,7 @@ inline void zero_output(const wb_sdpa_problem& p, const wb_sdpa_args& args) {
 
 }  // namespace hostile
 
-/// The fault: every file defines it.
+/// The fault: every part defines it.
 static int forward(wb_sdpa_plan& plan, const wb_sdpa_args& args);
 
 #ifndef HOSTILE_BUILD_ID

@@ -10,12 +10,11 @@ import importlib.util
 import json
 import os
 import platform
-import py_compile
 import re
 from pathlib import Path
 
 import pytest
-from gauntlet import HERE, ROOT, wait_for_no_leftovers, word_of
+from gauntlet import ROOT, SUBJECTS, sources_in, wait_for_no_leftovers, word_of
 from gauntlet_gpu import (
     GPU_CASES,
     HANG_DEADLINE_MS,
@@ -191,8 +190,8 @@ def test_a_true_gain_is_faster(arena, other):
 
 
 def test_every_source_compiles(tmp_path):
-    for source in SOURCES.glob("*.py"):
-        py_compile.compile(str(source), cfile=str(tmp_path / "compiled.pyc"), doraise=True)
+    for name, text in sources_in(SOURCES, ".py").items():
+        compile(text, f"{name}.py", "exec")
     if not find_nvcc():
         pytest.skip("no nvcc to compile with")
     names = sorted(KERNELS)
@@ -214,10 +213,10 @@ def test_a_broken_source_is_seen(tmp_path):
 
 def test_every_source_has_its_row():
     named = {case.get("file", case["name"]) for case in GPU_CASES.values()}
-    sources = {*KERNELS, *(path.stem for path in SOURCES.glob("*.py"))}
+    sources = {*KERNELS, *sources_in(SOURCES, ".py")}
     assert sources <= named
-    assert named - sources == {"py_library"}  # which lies beside the candidates of the CPU
-    assert (HERE / "py_library.py").exists()
+    assert named - sources == {"py_library"}  # which is among the candidates of the CPU
+    assert "py_library" in SUBJECTS
     for case in GPU_CASES.values():
         assert case["stage"] in ("verdict", "turn"), case
         assert ("today" in case) == ("expected_missed" in case), case

@@ -1,14 +1,21 @@
-"""Every shipped dispatch rule, held against the recorded session that it names."""
+# SPDX-License-Identifier: MIT
+"""Every shipped dispatch rule, held against the recorded session that it names; and an installed
+tree without a checkout, which has these sessions."""
 
 import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
 
 import pytest
-from support.commands import ROOT
+from support.commands import ROOT, SMALL, Workbench
 from support.kept import kept
 from support.logs import events
 
-TABLE = json.loads((ROOT / "kernels" / "dispatch.json").read_text())["rules"]
-PROVEN = [(number, rule) for number, rule in enumerate(TABLE, 1) if "session" in rule]
+RULES = json.loads((ROOT / "kernels" / "dispatch.json").read_text())["rules"]
+PROVEN = [(number, rule) for number, rule in enumerate(RULES, 1) if "session" in rule]
 DEVICES = {"H200": "NVIDIA H200", "AMD EPYC": "AMD EPYC"}
 
 
@@ -55,3 +62,152 @@ def test_a_rule_chooses_what_its_session_found_ahead(wb, number, rule):
         fastest = min(comparisons, key=lambda made: made["speedup"])
         assert fastest["outcome"] != "slower", (problem, fastest["against"], fastest["speedup"])
     assert served > 0, "its session measured no problem that it serves"
+
+
+# An installed tree without a checkout: the sessions that prove the dispatch rules are in it.
+
+TABLE = json.loads((ROOT / "kernels" / "dispatch.json").read_text())
+DECODE = "B=1 Hq=8 Sq=1 Skv=4096 D=128 f32"  # what the first rule of the table takes
+FALLBACK = {"variant": "cpu_unfused", "configuration": {}}
+
+
+def install(build, prefix):
+    """What `cmake --install` lays down, but for the GPU tests. Returns its share/ folder."""
+    if not (build / "CMakeCache.txt").exists():
+        pytest.skip("installed programs are not installed again")
+    words = ["cmake", "--install", build, "--prefix", prefix, "--component", "Unspecified"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return prefix / "share" / "sdpa-workbench"
+
+
+@pytest.fixture(scope="module")
+def share(build, tmp_path_factory):
+    return install(build, tmp_path_factory.mktemp("installed"))
+
+
+class Node(Workbench):
+    """The installed command in a folder of its own, with no search path beside the installation and
+    no PyTorch."""
+
+    def argv(self, *words):
+        cache = [] if "--cache" in words else ["--cache", str(self.cache)]
+        return [str(self.program), *map(str, words), *cache, "--python", "/bin/false", "--quiet"]
+
+
+@pytest.fixture
+def node(share, cache, tmp_path):
+    return Node(share.parents[1] / "bin" / "sdpa-wb", tmp_path, cache)
+
+
+def test_the_archives_that_rules_name_are_installed(share):
+    named = {rule["session"] for rule in TABLE["rules"] if "session" in rule}
+    there = {f"sessions/{path.name}" for path in (share / "sessions").iterdir()}
+    assert there == {f"{session}.tar.gz" for session in named}
+    for session in named:
+        archive = share / f"{session}.tar.gz"
+        assert archive.read_bytes() == kept(session.partition("/")[2]).read_bytes()
+
+
+def test_a_shipped_proof_is_found(node, share):
+    """On a device and with a compiler as recorded the rule serves; elsewhere its session is read,
+    and says what passed there."""
+    words = ("best", "--problem", DECODE, "--device", "AMD EPYC", "--proven", "--json")
+    done = node.run(*words)
+    if done.returncode == 0:
+        assert json.loads(done.stdout)["proof"]["session"] == str(share / "sessions/cpu-decode-f32")
+    else:
+        assert "cpu-decode-f32: what passed was compiled by g++" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def own(share, build, cache, tmp_path_factory):
+    """An installation whose one rule this machine proved: its session lies there as an archive."""
+    folder = tmp_path_factory.mktemp("own")
+    wb = Workbench(build / "sdpa-wb", folder, cache)
+    wb.open_small()
+    wb.run("check", "cpu_tiled", "--problem", SMALL, "--session", "s", check=0)
+    wb.run("close", "--session", "s", check=0)
+    proof = wb.json("proof", "cpu_tiled", "--session", "s")
+    shutil.copytree(share.parents[1], folder / "installed", symlinks=True)
+    place = folder / "installed" / "share" / "sdpa-workbench"
+    wb.run("pack", "s", "--output", place / "sessions" / "mine.tar.gz", check=0)
+    rule = {"when": "Sq >= 8", "variant": "cpu_tiled", "configuration": proof["configuration"],
+            "artifact_id": proof["artifact_id"], "session": "sessions/mine"}  # fmt: skip
+    table = {"version": 1, "about": "the test's", "rules": [rule, FALLBACK]}
+    (place / "kernels" / "dispatch.json").write_text(json.dumps(table))
+    return place
+
+
+@pytest.fixture
+def there(own, tmp_path, monkeypatch):
+    """Its command, for somebody with an empty home."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return Node(own.parents[1] / "bin" / "sdpa-wb", tmp_path, tmp_path / "its cache")
+
+
+@pytest.fixture
+def another_compiler(tmp_path, monkeypatch):
+    """A g++ that says another version of itself, so that what it makes is another artifact."""
+    program = tmp_path / "bin" / "g++"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!/bin/sh\n[ \"$*\" = --version ] && echo 'g++ (Elsewhere) 99.1.0' && exit\n"
+        f'exec {shutil.which("g++")} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+def exported(node, best):
+    made = node.json("export", best["proof"]["variant"], "--session", best["proof"]["session"],
+                     "--c", "--output", node.folder / "package")  # fmt: skip
+    assert (node.folder / "package" / "lib" / "libsdpa_variant.so").is_file()
+    return made["artifact_id"]
+
+
+def test_a_proof_beside_the_table_serves(there, own):
+    best = there.json("best", "--problem", SMALL, "--proven")
+    assert (best["rule"], best["variant"]) == (1, "cpu_tiled")
+    assert best["proof"]["session"].startswith(str(own / "sessions" / "mine"))
+    assert exported(there, best) == best["proof"]["artifact_id"] == best["artifact_id"]
+
+
+def test_by_another_compiler_a_rule_serves_once_it_is_adopted(there, another_compiler, tmp_path):
+    done = there.run("best", "--problem", SMALL, "--proven")
+    assert done.returncode == 2
+    assert "what passed was compiled by g++" in done.stderr
+    assert "what g++ (Elsewhere) 99.1.0 makes here is another artifact" in done.stderr
+    offered = re.search("offered: `sdpa-wb (dispatch adopt --problem '([^']+)')`", done.stderr)
+    assert offered, done.stderr
+    steady = ("--worker", there.program.with_name("sdpa-wb-worker"),
+              "--transport", *there.turns.transport, "--")  # fmt: skip
+    answer = there.json(*shlex.split(offered[1]), *steady)
+    (row,) = answer["rules"]
+    assert row["outcome"] == "adopted", row
+    assert row["session"].startswith(str(tmp_path / "data" / "sdpa-workbench" / "adopted"))
+    best = there.json("best", "--problem", SMALL, "--proven")
+    assert (best["rule"], best["proof"]["session"]) == (1, row["session"])
+    assert best["proof"]["artifact_id"] == row["artifact_id"] != best["artifact_id"]
+    assert exported(there, best) == row["artifact_id"]
+    assert "closed" in there.run("status", "--session", row["session"], check=0).stdout
+    # The recorded compiler comes back: its own artifact serves again.
+    shutil.rmtree(tmp_path / "bin")
+    again = there.json("best", "--problem", SMALL, "--proven", "--cache", tmp_path / "new cache")
+    assert again["proof"]["artifact_id"] == again["artifact_id"]
+
+
+def test_adopting_says_what_is_missing_and_where_it_keeps(node, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert "--problem" in node.run("dispatch", "adopt", check=2).stderr
+    node.run("dispatch", "adopt", "--problem", "B=none", check=65)
+    words = ("dispatch", "adopt", "--problem", "B=1 Hq=1 Sq=4 D=8 f32")
+    answer = node.json(*words)
+    assert [row["outcome"] for row in answer["rules"]] == ["none"]
+    assert answer["folder"] == str(tmp_path / "data" / "sdpa-workbench" / "adopted")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert node.json(*words)["folder"] == f"{tmp_path}/home/.local/share/sdpa-workbench/adopted"
+    monkeypatch.delenv("HOME")
+    node.run("kernels", check=0)
+    assert "neither XDG_DATA_HOME nor HOME" in node.run(*words, check=2).stderr

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from support.logs import events
 from test_bad_disk import one_message
+from test_git_surroundings import OPEN_AND_END, TRY, make_own_project
 from test_kill import begun, going_on
-from test_users_branch import OPEN, TRY, make_project
 
 
 def lines_of(session):
@@ -94,11 +94,11 @@ def test_a_closed_session_is_put_back_from_its_last_commit(wb, tmp_path):
 
 
 def test_lines_lost_of_a_session_on_a_branch_of_the_user_s(wb, tmp_path):
-    make_project(tmp_path / "project")
+    make_own_project(tmp_path / "project")
     target = ["--repo", "project", "--branch", "attention"]
     first, other = tmp_path / "first", tmp_path / "other"
     for session in (first, other):
-        wb.run(*OPEN, "--session", session, *target, check=0)
+        wb.run(*OPEN_AND_END, "--session", session, *target, check=0)
     tried(wb, first, 1)
     tried(wb, other, 1)  # the tip is another session's
     for session in (first, other):

@@ -1,12 +1,15 @@
-"""One whole session through the real commands: open, iterate, report, show, close, commits."""
+# SPDX-License-Identifier: MIT
+"""One whole session through the real commands: open, iterate, report, show, close, commits; and how
+strongly its subjects are confined, which `doctor` and the log say and `--isolation` forces."""
 
 import hashlib
 import json
 import subprocess
 
 import pytest
+from support.commands import SMALL
 from support.logs import check_chain, events, git
-from test_users_branch import TRY
+from test_git_surroundings import TRY
 
 
 def test_a_session_from_open_to_close(wb, tmp_path):
@@ -139,3 +142,38 @@ def test_milestones_are_told(wb, tmp_path):
     assert [d["percent"] for d in details if d["event"] == "budget"] == [50, 80]
     assert details[-1]["how"] == "closed"
     assert all(d["session"].endswith("s") for d in details)
+
+
+# How strongly subjects are confined is said by `doctor` and by the log, and `--isolation` forces
+# each level that the machine has below that.
+
+LEVELS = ["rlimits", "landlock", "seccomp", "namespaces"]
+
+
+def doctor_says(wb, *words):
+    rows = {row["name"]: row for row in wb.json("doctor", *words, check=None)["checks"]}
+    return rows["worker"]["detail"].rsplit("isolation ", 1)[1]
+
+
+def log_says(wb, level):
+    wb.run("open", "--start", "cpu_online", "--problem", SMALL, "--rivals", "none", "--effort",
+           "quick", "--session", level, "--isolation", level, check=0)  # fmt: skip
+    recorded = [e for e in events(wb.folder / level) if e["type"] == "environment_recorded"]
+    return recorded[0]["payload"]["worker"]["isolation"]
+
+
+def test_each_level_is_forced_and_said(wb):
+    strongest = doctor_says(wb)
+    said = [log_says(wb, level) for level in LEVELS]
+    assert said[0] == "rlimits+no_new_privs"
+    assert said[-1] == strongest
+    for i in range(1, len(LEVELS)):
+        assert said[i].startswith(said[i - 1])  # the same where the machine has no more
+        assert not any(above in said[i - 1] for above in LEVELS[i:])
+    assert doctor_says(wb, "--isolation", "landlock") == said[1]
+
+
+def test_a_level_that_is_none_is_refused(wb):
+    refused = wb.run("doctor", "--isolation", "none")
+    assert refused.returncode != 0
+    assert "namespaces" in refused.stderr

@@ -1,12 +1,16 @@
-"""Can a comparison on this machine be believed? Equal code must not be called faster or slower, and
-other work on the CPUs must widen the interval, not make a winner. The quick selection runs in
-`make test-long`; WB_TRUST=1 makes 200 comparisons of equal code and 20 beside a load generator."""
+# SPDX-License-Identifier: MIT
+"""Can a comparison on this machine be believed? Equal code must not be called faster or slower,
+other work on the CPUs must widen the interval, not make a winner, and what remembers results wins
+nothing. The quick selection runs in `make test-long`; WB_TRUST=1 makes 200 comparisons of equal
+code and 20 beside a load generator."""
 
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.commands import EXIT_ENVIRONMENT, ROOT, skip_busy
@@ -110,3 +114,47 @@ def test_honest_calls_that_are_limited_by_memory_are_not_accused(by_clock):
     print(f"rate: honest calls limited by memory that are measured: {measured} of {asked}")
     if measured == 0:
         skip_busy("not one call was measured")
+
+
+# Candidates that remember results within a turn's allowance, beside honest ones of the same work:
+# nothing is won. How first calls tell them apart, unit tests ask; here the whole road is walked.
+
+HOSTILE = Path(__file__).resolve().parents[1] / "hostile"
+PROBLEM = "B=1 Hq=2 Sq=256 D=64 f32"
+
+
+def lay_out(root, name):
+    sys.path.append(str(HOSTILE))
+    from gauntlet import KERNELS, SUBJECTS
+
+    folder = root / "kernels" / name
+    folder.mkdir(parents=True)
+    manifest = {
+        "name": name,
+        "about": "a test",
+        "supports": {"dtypes": ["f32"], "head_dim_max": 64, "causal": ["none"]},
+    }
+    if name.startswith("py_"):
+        (folder / f"{name}.py").write_text(SUBJECTS[name])
+        shutil.copy(HOSTILE / "hostile.py", folder)
+        manifest |= {"backend": "python", "entry": f"{name}:attend"}
+        manifest["sources"] = [f"{name}.py", "hostile.py"]
+    else:
+        (folder / "kernel.cpp").write_text(KERNELS[name])
+        shutil.copy(HOSTILE / "hostile.hpp", folder)
+        manifest |= {"backend": "cpu", "sources": ["kernel.cpp"]}
+    (folder / "kernel.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("cheat", "honest"), [("remembers_in_allowance", "honest"), ("py_remembers", "py_honest")]
+)
+def test_what_remembers_wins_nothing(by_clock, tmp_path, cheat, honest):
+    for name in (cheat, honest):
+        lay_out(tmp_path, name)
+    found = by_clock.json("compare", cheat, honest, "--problem", PROBLEM, "--effort", "quick")
+    assert found["outcome"] != "faster", found
+    row = found["problems"][0]
+    # Its timed calls were faster, or it was not even timed.
+    if row["speedup"] is not None and row["speedup"] > 1.2:
+        assert row["outcome"] == "ambiguous"

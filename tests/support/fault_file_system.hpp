@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A FileSystem around another one (real or in memory) whose Nth call of a kind fails with a chosen
-// error. An append can also stop half-way, as after a power cut: then part of the bytes stays.
+// error. An append can also stop half-way, as after a power cut: then part of the bytes stays. And
+// one that passes all calls on to the disk.
 #pragma once
 
 #include <array>
@@ -123,6 +124,28 @@ class FaultFileSystem final : public FileSystem {
 
   FileSystem& m_inner;
   std::shared_ptr<Plan> m_plan = std::make_shared<Plan>();
+};
+
+/// The disk, for tests that watch or disturb some of its calls: they override those.
+class ForwardingFileSystem : public FileSystem {
+ public:
+  Result<std::string> read(const fs::path& path, std::uint64_t max_bytes) const override {
+    return m_real.read(path, max_bytes);
+  }
+  Result<void> write_atomic(const fs::path& path, std::string_view bytes,
+                            Durability durability) override {
+    return m_real.write_atomic(path, bytes, durability);
+  }
+  Result<void> make_directories(const fs::path& path) override {
+    return m_real.make_directories(path);
+  }
+  Result<void> make_directory(const fs::path& path) override { return m_real.make_directory(path); }
+  Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
+    return m_real.open_append(path);
+  }
+
+ protected:
+  RealFileSystem m_real;
 };
 
 }  // namespace wb::testing

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from fault_plan import ITERATE, check_message, whole_only
 from support.logs import check_chain, events, git
-from test_owners import TUNE
+from test_processes import TUNE
 
 OTHER_USER = 54321
 PATIENCE_S = 120

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What all hostile CUDA variants share: a correct, slow attention for f32 and the exports of the
-// ABI. Each file beside this one adds exactly one fault; ../table.json says what the workbench must
-// make of it. A compile of all of them in one file defines HOSTILE_TOGETHER, and has no ABI.
+// ABI. Each part of the files beside this one adds exactly one fault; ../table.json says what the
+// workbench must make of it. A compile of all in one file defines HOSTILE_TOGETHER, and has no ABI.
 #pragma once
 
 #include <cuda.h>

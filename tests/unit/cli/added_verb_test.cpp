@@ -2,7 +2,7 @@
 // What a verb costs: two new files, its source (here the first part, as verbs/greet.cpp would have
 // it) and its test (the second part), and one line of the list. Nothing else names it, and it is
 // found everywhere; what the build generates from the table for Python, agents and editors, none of
-// it tracked, is in tests/python/test_added_verb.py.
+// it tracked, is in tests/python/test_generated_verbs.py.
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -8,7 +8,6 @@
 
 #include "core/hash.hpp"
 #include "support/fault_file_system.hpp"
-#include "support/forwarding_file_system.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/json.hpp"
-#include "support/forwarding_file_system.hpp"
+#include "support/fault_file_system.hpp"
 #include "support/in_child.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: MIT
-// Does its work and writes one element after its output.
-#include "hostile.hpp"
-
-static int forward(wb_sdpa_plan& plan, const wb_sdpa_args& args) {
-  static_cast<float*>(args.out)[hostile::out_elements(plan.problem)] = 1;
-  return hostile::honest(plan, args);
-}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""The checks of .ci find what they are for: each planted violation is reported, and what keeps the
+rules is left alone."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support.commands import ROOT
+from test_ci_scripts import script
+
+
+def run_check(script, folder):
+    return subprocess.run(
+        [sys.executable, str(ROOT / ".ci" / script), str(folder)], capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def copy(tmp_path):
+    shutil.copytree(ROOT / "workbench", tmp_path / "workbench")
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "architecture.md", tmp_path / "docs")
+    return tmp_path
+
+
+def test_the_tree_is_clean(copy):
+    done = run_check("check_layers.py", copy)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("measure", '#include "engine/engine.hpp"'),
+        ("problem", '#include "device/device.hpp"'),
+        ("engine", "#include <git2.h>"),
+        ("cli", "#include <lua.hpp>"),
+        ("report", "#include <md4c.h>"),
+        ("runner", "#include <cuda.h>"),
+        ("engine", 'auto x = std::getenv("HOME");'),
+        ("variant", '#include "../../kernels/common/sdpa_abi.h"'),
+        ("variant", "namespace wb {"),
+        ("variant", "namespace wb::engine {"),
+    ],
+)
+def test_planted_violations_are_found(copy, module, line):
+    (copy / "workbench" / module / "planted.cpp").write_text(line + "\n")
+    done = run_check("check_layers.py", copy)
+    assert done.returncode == 1
+    assert "planted.cpp:1" in done.stderr
+
+
+def test_a_documentation_that_lies_is_found(copy):
+    page = copy / "docs" / "architecture.md"
+    page.write_text(page.read_text().replace("| 8 | `engine` |", "| 6 | `engine` |"))
+    done = run_check("check_layers.py", copy)
+    assert done.returncode == 1
+    assert "floor table" in done.stderr
+
+
+def commit(folder, subject):
+    words = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty"]
+    subprocess.run([*words, "-m", subject], cwd=folder, check=True)
+    return subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_a_long_subject_is_reported(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    commit(tmp_path, "x" * 200)
+    since = commit(tmp_path, "an old one is let be")
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "subjects_since").write_text(since + "\n")
+    commit(tmp_path, "x" * 72)
+    assert run_check("check_subjects.py", tmp_path).returncode == 0
+    long = commit(tmp_path, "x" * 73)
+    done = run_check("check_subjects.py", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(long[:7])
+    assert "73 characters" in done.stderr
+    (tmp_path / ".ci" / "subjects_since").write_text("0" * 40 + "\n")
+    done = run_check("check_subjects.py", tmp_path)
+    assert done.returncode == 1
+    assert "no commit before this one" in done.stderr
+
+
+# The rule that no source goes by the locale: what it finds, and what it leaves alone.
+
+ALL = ("reads", "integers", "writes", "letters", "streams")
+WRONG = {
+    "double x = std::stod(text);": "stod",
+    "x = strtod (text, &end);": "strtod",
+    "n = std::stoi(text);": "stoi",
+    'sscanf(line, "%d", &n);': "sscanf",
+    "text += std::to_string(x);": "std::to_string",
+    "if (std::isalpha(c) != 0) return;": "std::isalpha",
+    "std::transform(b, e, o, ::tolower);\n#include <cctype>": "<cctype>",
+    "std::ostringstream out;": "std::ostringstream",
+    'std::setlocale(LC_ALL, "");': "setlocale",
+    'std::fprintf(stderr, "%s %8.3f", name, x);': "printf",
+    'snprintf(text, size,\n         "%lg", x);': "printf",
+    'fmt::format("{:.3Lf}", x);': None,
+    'fmt::format("{:L}", x);': None,
+}
+RIGHT = [
+    "ascii::number<double>(text)",
+    'fmt::format("{:.3f} {}", x, fmt::to_string(n))',
+    'std::fprintf(stderr, "%s: 100%% of %d\\n", name, n);',
+    "// std::stod goes by the locale",
+    "/* std::isalpha,\n   too */ int x = 1;",
+    "restore(text); to_string(kind); custom_scan(f);",
+    'fmt::format("{}: L", x);',
+]
+
+
+@pytest.fixture
+def rule():
+    return script("check_numbers")
+
+
+@pytest.mark.parametrize("source", WRONG)
+def test_what_goes_by_the_locale_is_found(rule, source):
+    found = list(rule.faults("int a;\n" + source, ALL))
+    assert found, source
+    if WRONG[source]:
+        assert any(WRONG[source].split("::")[-1] in why for _, why in found)
+    assert all(line >= 2 for line, _ in found)
+    assert all("goes by the locale: " in why for _, why in found)
+
+
+@pytest.mark.parametrize("source", RIGHT)
+def test_what_knows_no_locale_is_left_alone(rule, source):
+    assert list(rule.faults(source, ALL)) == []
+
+
+def test_each_place_has_its_rules_and_the_line_is_named(rule, tmp_path, capsys):
+    (tmp_path / "workbench" / "core").mkdir(parents=True)
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "workbench" / "core" / "a.cpp").write_text("\n\nauto x = std::stod(t);\n")
+    (tmp_path / "kernels" / "k.hpp").write_text("return std::to_string(n);\n")  # without fmt
+    assert rule.main(tmp_path) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "workbench/core/a.cpp:3: stod goes by the locale: "
+        "read it with ascii::number or std::from_chars"
+    ]
+    (tmp_path / "workbench" / "core" / "a.cpp").unlink()
+    assert rule.main(tmp_path) == 0
+
+
+def test_the_tree_keeps_the_rule(rule, capsys):
+    assert rule.main(rule.Path(rule.__file__).resolve().parents[1]) == 0, capsys.readouterr().out
