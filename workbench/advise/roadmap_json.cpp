@@ -2,13 +2,10 @@
 // A roadmap as JSON, for the verb `advise` and the event roadmap_made.
 #include "advise/roadmap.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 
 namespace wb::advise {
 namespace {
-
-Json or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json entry_json(const RoadmapEntry& entry) {
   const catalogue::Technique& technique = *entry.technique;

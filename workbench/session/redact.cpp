@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "session/identifying.hpp"
 
 namespace wb::session {
@@ -49,11 +50,6 @@ void Redactor::learn_transport(const std::string& transport) {
 }
 
 Result<void> Redactor::learn(const EventLog& log) {
-  const auto text_at = [](const Json& json, const char* key) {
-    return json.is_object() && json.contains(key) && json[key].is_string()
-               ? json[key].get<std::string>()
-               : std::string();
-  };
   for (std::int64_t seq = 1; seq <= log.size(); ++seq) {
     WB_TRY_ASSIGN(const Json payload, log.payload(seq));
     learn_keys(payload);
@@ -67,14 +63,14 @@ Result<void> Redactor::learn(const EventLog& log) {
     }
     WB_TRY_ASSIGN(const Json payload, log.payload(seq));
     for (const char* who : {"author", "committer"}) {
-      const Json person = payload.value(who, Json());
-      const std::string email = text_at(person, "email");
-      learn_word("user", text_at(person, "name"));
+      const Json& person = member_of(payload, who);
+      const std::string email = text_of(person, "email");
+      learn_word("user", text_of(person, "name"));
       learn_word("email", email);
       learn_word("user", email.substr(0, email.find('@')));
     }
-    learn_transport(text_at(payload.value("worker", Json()), "transport"));
-    learn_word("host", text_at(payload.value("host", Json()), "name"));
+    learn_transport(text_of(member_of(payload, "worker"), "transport"));
+    learn_word("host", text_of(member_of(payload, "host"), "name"));
   }
   return {};
 }
