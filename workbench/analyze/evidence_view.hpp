@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/text.hpp"
 #include "measure/finding.hpp"
 
 namespace wb::analyze {
@@ -91,11 +92,9 @@ namespace wb::analyze {
 
 /// "32 KiB", "1.5 MiB": bytes of caches and tensors.
 [[nodiscard]] inline std::string byte_words(double bytes) {
-  constexpr double k_kib = 1024;
-  if (bytes < k_kib) return fmt::format("{:.0f} bytes", bytes);
-  if (bytes < k_kib * k_kib) return fmt::format("{:.4g} KiB", bytes / k_kib);
-  if (bytes < k_kib * k_kib * k_kib) return fmt::format("{:.4g} MiB", bytes / k_kib / k_kib);
-  return fmt::format("{:.4g} GiB", bytes / k_kib / k_kib / k_kib);
+  const BinarySize size = binary_size(bytes, BinaryUnit::b, BinaryUnit::gib);
+  return size.unit == "B" ? fmt::format("{:.0f} bytes", size.value)
+                          : fmt::format("{:.4g} {}", size.value, size.unit);
 }
 
 }  // namespace wb::analyze

@@ -14,7 +14,7 @@
 #include "analyze/profile_facts.hpp"
 #include "core/ascii.hpp"
 #include "core/json.hpp"
-#include "core/plain_text.hpp"
+#include "core/text.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "measure/ncu_report.hpp"
