@@ -5,7 +5,7 @@
 #include <set>
 #include <system_error>
 
-#include "core/startable.hpp"
+#include "core/process.hpp"
 
 namespace wb::variant {
 

@@ -11,7 +11,7 @@
 
 #include <linux/filter.h>
 
-#include "core/sanitizer.hpp"
+#include "core/process.hpp"
 
 namespace wb::worker {
 namespace {

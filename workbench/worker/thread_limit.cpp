@@ -5,7 +5,6 @@
 #include <sched.h>
 
 #include "core/process.hpp"
-#include "core/startable.hpp"
 
 namespace wb::worker {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "core/sanitizer.hpp"
+#include "core/process.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/startable.hpp"
+#include "core/process.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 
