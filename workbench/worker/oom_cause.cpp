@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/ascii.hpp"
-#include "device/control_groups.hpp"
+#include "device/cpu_limits.hpp"
 
 namespace wb::worker {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-#include "device/control_groups.hpp"
+#include "device/cpu_limits.hpp"
 #include "device/device.hpp"
 #include "support/catch.hpp"
 #include "support/process_probe.hpp"
