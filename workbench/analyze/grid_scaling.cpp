@@ -11,7 +11,7 @@
 #include <set>
 
 #include "analyze/evidence_view.hpp"
-#include "analyze/scaling_families.hpp"
+#include "analyze/scaling.hpp"
 #include "problem/attention.hpp"
 
 namespace wb::analyze {

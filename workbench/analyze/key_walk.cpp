@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "analyze/evidence_view.hpp"
-#include "analyze/scaling_families.hpp"
+#include "analyze/scaling.hpp"
 #include "problem/attention.hpp"
 
 namespace wb::analyze {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analyze/table_text.hpp"
+#include "analyze/table_cells.hpp"
 
 #include <algorithm>
 
