@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "analyze/scaling.hpp"
 #include "problem/attention.hpp"
 

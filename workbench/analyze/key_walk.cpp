@@ -8,7 +8,7 @@
 #include <cmath>
 #include <optional>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "analyze/scaling.hpp"
 #include "problem/attention.hpp"
 

@@ -14,7 +14,7 @@
 #include <optional>
 #include <set>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 
 namespace wb::analyze {
 

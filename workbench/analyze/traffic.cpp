@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "measure/finding.hpp"
 
 namespace wb::analyze {

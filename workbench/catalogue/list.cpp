@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "catalogue/list.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/json.hpp"
 #include "variant/restriction.hpp"
 
 namespace wb::catalogue {

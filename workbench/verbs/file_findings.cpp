@@ -10,8 +10,8 @@
 
 #include "analyze/analysis.hpp"
 #include "analyze/disassembly.hpp"
+#include "analyze/evidence.hpp"
 #include "analyze/measured_table.hpp"
-#include "analyze/profile_facts.hpp"
 #include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analyze/profile_facts.hpp"
+#include "analyze/evidence.hpp"
 
 #include "analyze/occupancy.hpp"
 #include "core/files.hpp"

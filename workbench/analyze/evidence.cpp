@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "analyze/profile_facts.hpp"
-#include "core/json.hpp"
-#include "core/json_fields.hpp"
+#include "analyze/evidence.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -10,6 +10,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
+
+#include "core/json.hpp"
+#include "core/json_fields.hpp"
+#include "core/text.hpp"
 
 namespace wb::analyze {
 
@@ -139,6 +143,72 @@ void add_ptxas(Evidence& evidence, const variant::PtxasRecord& record, const std
     kernel.events = events;
     evidence.kernels.push_back(std::move(kernel));
   }
+}
+
+bool has_time(const measure::Observation& observation) {
+  const double median_us = observation.measurement.median_us;
+  return median_us > 0 && std::isfinite(median_us);
+}
+
+std::optional<double> last_level_cache_bytes(const device::Device& device) {
+  if (device.l3_bytes && device.l3_bytes->value > 0) return device.l3_bytes->value;
+  if (device.l2_bytes && device.l2_bytes->value > 0) return device.l2_bytes->value;
+  return std::nullopt;
+}
+
+std::optional<double> known(const std::optional<device::DeviceFact>& fact) {
+  if (!fact || !(fact->value > 0) || !std::isfinite(fact->value)) return std::nullopt;
+  return fact->value;
+}
+
+std::optional<bool> shows_memory(measure::PlanKind plan, const device::Device& device,
+                                 const problem::Work& demanded) {
+  if (plan == measure::PlanKind::cold) return true;
+  const auto cache_bytes = last_level_cache_bytes(device);
+  if (!cache_bytes) return std::nullopt;
+  return demanded.min_bytes > *cache_bytes;
+}
+
+std::optional<std::int64_t> most_blocks(const measure::Evidence& evidence,
+                                        const measure::Observation& observation) {
+  std::optional<std::int64_t> most;
+  for (const measure::KernelFacts& kernel : evidence.kernels) {
+    if (!kernel.problem || !kernel.blocks || kernel.subject != observation.subject) continue;
+    if (problem::to_text(*kernel.problem) != problem::to_text(observation.problem)) continue;
+    most = std::max(most.value_or(0), *kernel.blocks);
+  }
+  return most;
+}
+
+bool is_reference(const measure::Evidence& evidence, std::string_view subject) {
+  return std::any_of(evidence.beside.begin(), evidence.beside.end(),
+                     [&](const measure::Observation& other) { return other.subject == subject; });
+}
+
+bool is_observed(const measure::Evidence& evidence, std::string_view subject) {
+  return evidence.observations.empty() ||
+         std::any_of(evidence.observations.begin(), evidence.observations.end(),
+                     [&](const measure::Observation& one) {
+                       return one.subject == subject && has_time(one);
+                     });
+}
+
+bool is_told_plan(const measure::Evidence& evidence, measure::PlanKind plan) {
+  const bool has_hot = std::any_of(
+      evidence.observations.begin(), evidence.observations.end(),
+      [](const measure::Observation& one) { return one.plan == measure::PlanKind::hot; });
+  return plan == measure::PlanKind::hot || !has_hot;
+}
+
+std::string_view unit_word(const device::Device& device) {
+  if (device.backend == "cuda") return "SMs";
+  return device.backend == "hip" ? "CUs" : "cores";
+}
+
+std::string byte_words(double bytes) {
+  const BinarySize size = binary_size(bytes, BinaryUnit::b, BinaryUnit::gib);
+  return size.unit == "B" ? fmt::format("{:.0f} bytes", size.value)
+                          : fmt::format("{:.4g} {}", size.value, size.unit);
 }
 
 }  // namespace wb::analyze
