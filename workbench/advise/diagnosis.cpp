@@ -6,6 +6,7 @@
 
 #include "advise/remedy.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 
 namespace wb::advise {
 
@@ -20,23 +21,10 @@ namespace {
 
 constexpr double k_refuting_share = 0.5;  ///< of the suite's weight
 
-std::string text_of(const Json& figures, const char* key) {
-  if (!figures.is_object()) return {};
-  const auto found = figures.find(key);
-  return found != figures.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 /// Labels of the problems that a finding is about; empty: the subject in general.
 std::vector<std::string> problems_of(const Finding& finding) {
   if (!finding.problem.empty()) return {finding.problem};
-  std::vector<std::string> labels;
-  if (!finding.figures.is_object()) return labels;
-  const auto found = finding.figures.find("problems");
-  if (found == finding.figures.end() || !found->is_array()) return labels;
-  for (const Json& one : *found) {
-    if (one.is_string()) labels.push_back(one.get<std::string>());
-  }
-  return labels;
+  return strings_of(finding.figures, "problems");
 }
 
 bool fits(const CauseRule& rule, const Target& target, const Finding& finding) {

@@ -3,9 +3,10 @@
 // longer, the host limits callers that do not capture.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "measure/finding.hpp"
 
 namespace wb::analyze {

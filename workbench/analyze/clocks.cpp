@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "measure/finding.hpp"
 
 namespace wb::analyze {

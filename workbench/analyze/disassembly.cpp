@@ -7,8 +7,7 @@
 #include <charconv>
 #include <optional>
 
-#include "analyze/sass_loops.hpp"
-#include "analyze/shared_banks.hpp"
+#include "analyze/lanes.hpp"
 #include "core/json.hpp"
 #include "variant/ptxas_record.hpp"
 

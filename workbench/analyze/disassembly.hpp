@@ -6,14 +6,33 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analyze/sass_loops.hpp"
 #include "measure/finding.hpp"
 
 namespace wb::analyze {
+
+/// Synchronization: block barriers in the loop with the products, and whether that loop waits for
+/// all its asynchronous copies or leaves some in flight. Counts of instructions in the code.
+/// "Products" are matrix instructions if there are any, else
+/// multiply-adds.
+struct SassSync {
+  std::int64_t barriers = 0;  ///< BAR.SYNC, BAR.RED: threads of the block wait for each other
+  std::int64_t products = 0;
+  /// Of the loops with at least a quarter of all products in loops: the smallest one with barriers
+  /// or copy waits, else the smallest. Nothing without such a loop.
+  struct Loop {
+    std::int64_t instructions = 0, products = 0, barriers = 0;
+    std::int64_t copy_waits = 0;  ///< waits for asynchronous copies
+    /// Groups of copies that the weakest wait leaves in flight; nothing without a wait.
+    std::optional<std::int64_t> copies_in_flight;
+  };
+  std::optional<Loop> loop;
+  bool is_followed = true;  ///< false: jumps to computed or named targets may hide loops
+};
 
 /// Counts of instructions in the code, not of executions.
 struct SassKernel {
@@ -43,5 +62,14 @@ Result<std::vector<SassKernel>> read_sass(std::string_view text);
 
 /// One finding per kernel for the largest ones; the last states how many were left out.
 std::vector<measure::Finding> sass_findings(const std::vector<SassKernel>& kernels);
+
+struct SassLine;
+SassSync synchronization(const std::vector<SassLine>& code);
+
+/// "0": no barrier in the loop; "few": as many as loading tiles of K and V by the whole block
+/// needs; "many": more; "unknown".
+std::string barrier_verdict(const SassSync& sync);
+/// "; 2 barriers in the loop of …"; empty when there is nothing to report.
+std::string sync_words(const SassSync& sync);
 
 }  // namespace wb::analyze

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "core/json.hpp"
 
 namespace wb::analyze {

@@ -10,8 +10,8 @@
 #include <optional>
 #include <set>
 
-#include "analyze/evidence_view.hpp"
-#include "analyze/scaling_families.hpp"
+#include "analyze/evidence.hpp"
+#include "analyze/scaling.hpp"
 #include "problem/attention.hpp"
 
 namespace wb::analyze {

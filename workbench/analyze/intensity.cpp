@@ -5,10 +5,11 @@
 // without a cache. Depends on problem and device only, not on times.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "analyze/traffic.hpp"
 #include "core/json.hpp"
 #include "measure/finding.hpp"

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <optional>
 
-#include "analyze/evidence_view.hpp"
-#include "analyze/scaling_families.hpp"
+#include "analyze/evidence.hpp"
+#include "analyze/scaling.hpp"
 #include "problem/attention.hpp"
 
 namespace wb::analyze {

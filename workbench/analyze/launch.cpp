@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "analyze/occupancy.hpp"
 #include "analyze/traffic.hpp"
 #include "measure/finding.hpp"

@@ -11,7 +11,6 @@
 #include <set>
 
 #include "analyze/table_cells.hpp"
-#include "analyze/table_text.hpp"
 
 namespace wb::analyze {
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "measure/finding.hpp"
 #include "measure/roofline.hpp"
 #include "problem/attention.hpp"

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "core/ascii.hpp"
 #include "measure/finding.hpp"
 #include "variant/ptxas_record.hpp"

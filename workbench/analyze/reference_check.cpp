@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "measure/finding.hpp"
 #include "problem/attention.hpp"
 

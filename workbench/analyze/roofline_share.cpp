@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "analyze/evidence_view.hpp"
+#include "analyze/evidence.hpp"
 #include "measure/finding.hpp"
 #include "measure/roofline.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analyze/sass_loops.hpp"
+#include "analyze/disassembly.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "analyze/lane_step.hpp"
+#include "analyze/lanes.hpp"
 
 namespace wb::analyze {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "analyze/shared_banks.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <optional>
 #include <set>
 #include <string_view>
+
+#include "analyze/lanes.hpp"
 
 namespace wb::analyze {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analyze/table_text.hpp"
+#include "analyze/table_cells.hpp"
 
 #include <algorithm>
 
-#include "core/csv.hpp"
-#include "core/plain_text.hpp"
+#include "core/text.hpp"
 
 namespace wb::analyze {
 namespace {
@@ -73,24 +72,11 @@ std::vector<TextTable> markdown_tables(std::string_view text) {
   return tables;
 }
 
-/// CSV records with their first lines, since a quoted cell may hold line ends.
 std::vector<TextRow> csv_records(std::string_view text) {
   std::vector<TextRow> rows;
-  std::size_t line = 1, begin = 0, begin_line = 1;
-  bool is_quoted = false;
-  for (std::size_t at = 0; at <= text.size(); ++at) {
-    const bool is_end = at == text.size() || (text[at] == '\n' && !is_quoted);
-    if (at < text.size() && text[at] == '"') is_quoted = !is_quoted;
-    if (is_end) {
-      auto record = parse_csv(text.substr(begin, at - begin));
-      if (!record.empty()) {
-        for (std::string& cell : record.front()) cell = cell_of(cell);
-        rows.push_back({begin_line, std::move(record.front())});
-      }
-      begin = at + 1;
-    }
-    if (at < text.size() && text[at] == '\n') ++line;
-    if (is_end) begin_line = line;
+  for (CsvRow& row : parse_csv(text)) {
+    for (std::string& cell : row.fields) cell = cell_of(cell);
+    rows.push_back({row.line, std::move(row.fields)});
   }
   return rows;
 }

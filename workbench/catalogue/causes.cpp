@@ -7,15 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
 namespace wb::catalogue {
 namespace {
 
-constexpr std::int64_t k_causes_version = 1;
-constexpr std::size_t k_causes_max_bytes = 1 << 20, k_most_causes = 200;
+constexpr ListFormat k_causes{.key = "causes", .entry = "cause", .max_depth = 12, .most = 200};
 constexpr std::array<std::pair<std::string_view, PredicateOp>, 6> k_ops{
     {{"==", PredicateOp::equal},
      {"!=", PredicateOp::not_equal},
@@ -32,20 +30,11 @@ constexpr std::array<std::string_view, 2> k_abouts{"subject", "others"};
 constexpr std::array<std::string_view, 2> k_scopes{"kernel", "problem"};
 
 template <typename Words>
-std::string known_word(ObjectReader& reader, std::string_view key, std::string word,
+std::string known_word(ObjectReader& reader, std::string_view key, const char* fallback,
                        const Words& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), word) == allowed.end()) {
-    reader.fail(key, fmt::format("\"{}\" is not one of {}", word, fmt::join(allowed, ", ")));
-  }
+  std::string word = reader.string_or(key, fallback);
+  check_word(reader, key, word, allowed);
   return word;
-}
-
-template <typename Words>
-std::vector<std::string> known_words(ObjectReader& reader, std::string_view key,
-                                     const Words& allowed) {
-  std::vector<std::string> words = reader.strings_or(key, {});
-  for (const std::string& word : words) known_word(reader, key, word, allowed);
-  return words;
 }
 
 /// The objects of a list; a fault if an element is no object. Absent: empty.
@@ -64,16 +53,10 @@ std::vector<const Json*> objects_of(ObjectReader& reader, std::string_view key) 
   return objects;
 }
 
-std::string filled(ObjectReader& reader, std::string_view key) {
-  std::string text = reader.string(key);
-  if (text.empty()) reader.fail(key, "must not be empty");
-  return text;
-}
-
 Result<FigurePredicate> read_predicate(const Json& json, const std::string& what) {
   ObjectReader reader(json, what);
   FigurePredicate predicate;
-  predicate.figure = filled(reader, "figure");
+  predicate.figure = read_filled(reader, "figure");
   const std::string word = reader.string("op");
   const auto op = std::find_if(k_ops.begin(), k_ops.end(),
                                [&](const auto& known) { return known.first == word; });
@@ -101,14 +84,12 @@ Result<FigurePredicate> read_predicate(const Json& json, const std::string& what
 Result<CauseRule> read_rule(const Json& json, const std::string& what) {
   ObjectReader reader(json, what);
   CauseRule rule;
-  rule.analysis = filled(reader, "analysis");
-  const std::string strength =
-      known_word(reader, "strength", reader.string_or("strength", "strong"), k_strengths);
+  rule.analysis = read_filled(reader, "analysis");
+  const std::string strength = known_word(reader, "strength", "strong", k_strengths);
   rule.strength = strength == "weak" ? RuleStrength::weak : RuleStrength::strong;
-  const std::string about =
-      known_word(reader, "about", reader.string_or("about", "subject"), k_abouts);
+  const std::string about = known_word(reader, "about", "subject", k_abouts);
   rule.about = about == "others" ? RuleAbout::others : RuleAbout::subject;
-  rule.plans = known_words(reader, "plans", k_plan_words);
+  rule.plans = read_words(reader, "plans", k_plan_words);
   const auto predicates = objects_of(reader, "when");
   if (predicates.empty()) reader.fail("when", "must have a predicate");
   WB_TRY(reader.finish());
@@ -122,10 +103,10 @@ Result<CauseRule> read_rule(const Json& json, const std::string& what) {
 Result<CauseNeed> read_need(const Json& json, const std::string& what) {
   ObjectReader reader(json, what);
   CauseNeed need;
-  need.verb = filled(reader, "verb");
-  need.brings = filled(reader, "brings");
+  need.verb = read_filled(reader, "verb");
+  need.brings = read_filled(reader, "brings");
   need.probe = reader.string_or("probe", "");
-  if (!need.probe.empty()) known_word(reader, "probe", need.probe, k_probes);
+  if (!need.probe.empty()) check_word(reader, "probe", need.probe, k_probes);
   if (const Json* arguments = reader.member("arguments"); arguments != nullptr) {
     if (!arguments->is_object()) reader.fail("arguments", "must be an object");
     need.arguments = *arguments;
@@ -137,20 +118,19 @@ Result<CauseNeed> read_need(const Json& json, const std::string& what) {
 Result<Cause> read_cause(const Json& json, const std::string& what) {
   ObjectReader reader(json, what);
   Cause cause;
-  cause.id = filled(reader, "id");
+  cause.id = read_filled(reader, "id");
   if (cause.id.find_first_not_of(k_id_letters) != std::string::npos) {
     reader.fail("id", "must consist of a-z, 0-9 and _");
   }
-  cause.title = filled(reader, "title");
-  cause.theory = filled(reader, "theory");
-  cause.test = filled(reader, "test");
-  cause.prediction = filled(reader, "prediction");
-  cause.backends = known_words(reader, "backends", k_cause_backends);
+  cause.title = read_filled(reader, "title");
+  cause.theory = read_filled(reader, "theory");
+  cause.test = read_filled(reader, "test");
+  cause.prediction = read_filled(reader, "prediction");
+  cause.backends = read_words(reader, "backends", k_cause_backends);
   if (cause.backends.empty()) reader.fail("backends", "must name one");
-  const std::string scope =
-      known_word(reader, "scope", reader.string_or("scope", "problem"), k_scopes);
+  const std::string scope = known_word(reader, "scope", "problem", k_scopes);
   cause.scope = scope == "kernel" ? CauseScope::kernel : CauseScope::problem;
-  cause.techniques = known_words(reader, "techniques", variant::known_techniques());
+  cause.techniques = read_words(reader, "techniques", variant::known_techniques());
   cause.kind = read_problem_kind(reader);
   const auto supported = objects_of(reader, "supported"), refuted = objects_of(reader, "refuted"),
              needs = objects_of(reader, "needs");
@@ -228,52 +208,21 @@ bool holds(const FigurePredicate& predicate, const Json& figures) {
 }
 
 Result<std::vector<Cause>> parse_causes(std::string_view text, std::string_view what) {
-  const std::string file(what);
-  WB_TRY_ASSIGN(const Json root, parse_json(text, what, {k_causes_max_bytes, 12}));
-  ObjectReader reader(root, file);
-  const std::int64_t version = reader.integer("version", 1, std::int64_t{1} << 31);
-  reader.string_or("about", "");  // for readers of the file
-  const Json* list = reader.member("causes");
-  WB_TRY(reader.finish(/*allow_unknown=*/version > k_causes_version));
-  if (version > k_causes_version) {
-    return Error{ErrorCode::too_new, "read", file,
-                 fmt::format("it has version {}, this program knows {}", version, k_causes_version),
-                 "use a newer sdpa-wb"};
-  }
-  const auto refuse = [&file](std::string cause) {
-    return Error{ErrorCode::invalid, "read", file, std::move(cause), "correct the file"};
-  };
-  if (list == nullptr || !list->is_array()) return refuse("it has no list \"causes\"");
-  if (list->size() > k_most_causes) {
-    return refuse(fmt::format("it has more than {} causes", k_most_causes));
-  }
-  std::vector<Cause> all;
-  std::set<std::string> ids;
-  for (const Json& entry : *list) {
-    WB_TRY_ASSIGN(Cause cause,
-                  read_cause(entry, fmt::format("{}: cause {}", file, all.size() + 1)));
-    if (!ids.insert(cause.id).second) return refuse(cause.id + " is there twice");
-    // A log names entries of both catalogues, so a word may occur in only one of them.
-    const auto& words = variant::known_techniques();
+  WB_TRY_ASSIGN(std::vector<Cause> all, parse_list(text, what, k_causes, read_cause, &Cause::id));
+  // A log names entries of both catalogues, so a word may occur in only one of them.
+  const auto& words = variant::known_techniques();
+  for (const Cause& cause : all) {
     if (std::find(words.begin(), words.end(), cause.id) != words.end()) {
-      return refuse(cause.id + " is the name of a technique: give the cause another");
+      return refused_list(what, cause.id + " is the name of a technique: give the cause another");
     }
-    all.push_back(std::move(cause));
   }
   return all;
 }
 
 Result<std::vector<Cause>> load_causes(const FileSystem& file_system,
                                        const variant::SearchPath& search_path) {
-  for (const fs::path& root : search_path.roots) {
-    const fs::path path = root / "kernels" / "causes.json";
-    std::error_code error;
-    if (!fs::exists(path, error)) continue;
-    WB_TRY_ASSIGN(const std::string text, file_system.read(path, k_causes_max_bytes));
-    return parse_causes(text, path.string());
-  }
-  return Error{ErrorCode::not_found, "find", "kernels/causes.json",
-               "no folder of the search path has it", "run in a checkout, or give --path DIR"};
+  WB_TRY_ASSIGN(const FoundList found, find_list(file_system, search_path, k_causes));
+  return parse_causes(found.text, found.path);
 }
 
 }  // namespace wb::catalogue

@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "catalogue/list.hpp"
+#include "core/ascii.hpp"
+#include "core/hash.hpp"
 #include "core/json.hpp"
 #include "variant/restriction.hpp"
 
@@ -16,33 +20,17 @@ namespace {
 
 constexpr std::size_t k_rules_max = 10'000;
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool is_unconditional(const DispatchRule& rule) {
   return rule.device.empty() && rule.when.empty() && rule.dtypes.empty();
-}
-
-bool is_sha256(std::string_view word) {
-  return word.size() == 64 && std::all_of(word.begin(), word.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
 }
 
 Result<DispatchRule> parse_rule(const Json& json, const std::string& what) {
   ObjectReader reader(json, what);
   DispatchRule rule;
   rule.device = reader.string_or("device", "");
-  rule.when = reader.string_or("when", "");
-  for (const std::string& word : reader.strings_or("dtypes", {})) {
-    const auto dtype = parse_dtype(word);
-    if (dtype) {
-      rule.dtypes.push_back(*dtype);
-    } else {
-      reader.fail("dtypes", "unknown word \"" + word + "\"");
-    }
-  }
+  ProblemKind kind = read_problem_kind(reader);
+  rule.when = std::move(kind.when);
+  rule.dtypes = std::move(kind.dtypes);
   rule.variant = reader.string("variant");
   if (!variant::is_kernel_name(rule.variant)) {
     reader.fail("variant", "\"" + rule.variant + "\" is not a kernel name");
@@ -64,16 +52,6 @@ Result<DispatchRule> parse_rule(const Json& json, const std::string& what) {
   rule.session = reader.string_or("session", "");
   if (!rule.artifact_id.empty() && !is_sha256(rule.artifact_id)) {
     reader.fail("artifact_id", "must be 64 hex digits");
-  }
-  if (!rule.when.empty()) {
-    const auto predicate = Restriction::parse(rule.when);
-    if (!predicate.ok()) {
-      reader.fail("when", "\"" + rule.when + "\": " + predicate.error().cause);
-    } else {
-      for (const std::string& name : predicate->names()) {
-        if (!variant::is_problem_name(name)) reader.fail("when", name + " is not a problem letter");
-      }
-    }
   }
   WB_TRY(reader.finish());
   return rule;
@@ -119,7 +97,8 @@ Result<DispatchTable> parse_dispatch(std::string_view text, std::string_view wha
 bool is_for_device(const DispatchRule& rule, std::string_view device_name) {
   return rule.device.empty() ||
          std::search(device_name.begin(), device_name.end(), rule.device.begin(), rule.device.end(),
-                     [](char a, char b) { return lower(a) == lower(b); }) != device_name.end();
+                     [](char a, char b) { return ascii::lower(a) == ascii::lower(b); }) !=
+             device_name.end();
 }
 
 Result<bool> takes(const DispatchRule& rule, const problem::Problem& problem) {

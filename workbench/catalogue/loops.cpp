@@ -5,22 +5,16 @@
 
 #include <algorithm>
 
+#include "catalogue/list.hpp"
 #include "core/json.hpp"
 #include "variant/manifest.hpp"
 
 namespace wb::catalogue {
 namespace {
 
-constexpr std::int64_t k_loops_version = 1;
-constexpr std::size_t k_loops_max_bytes = 1 << 20;
+constexpr ListFormat k_loops{.key = "loops", .entry = "loop"};
 
-std::string said(ObjectReader& reader, std::string_view key) {
-  std::string words = reader.string(key);
-  if (words.empty()) reader.fail(key, "must not be empty");
-  return words;
-}
-
-std::vector<std::string> known_words(ObjectReader& reader, std::string_view key) {
+std::vector<std::string> read_techniques(ObjectReader& reader, std::string_view key) {
   const auto known = variant::known_techniques();
   std::vector<std::string> words = reader.strings_or(key, {});
   for (const std::string& word : words) {
@@ -40,19 +34,19 @@ std::vector<std::string> some_words(ObjectReader& reader, std::string_view key) 
 Result<LoopFamily> read_family(const Json& json, const std::string& what) {
   ObjectReader reader(json, what);
   LoopFamily family;
-  family.id = said(reader, "id");
-  family.title = said(reader, "title");
+  family.id = read_filled(reader, "id");
+  family.title = read_filled(reader, "title");
   family.also_called = reader.string_or("also_called", "");
-  family.grid = said(reader, "grid");
-  family.block = said(reader, "block");
-  family.walks = said(reader, "walks");
-  family.merge = said(reader, "merge");
+  family.grid = read_filled(reader, "grid");
+  family.block = read_filled(reader, "block");
+  family.walks = read_filled(reader, "walks");
+  family.merge = read_filled(reader, "merge");
   family.pros = some_words(reader, "pros");
   family.cons = some_words(reader, "cons");
-  family.use_case = said(reader, "use_case");
-  family.source = said(reader, "source");
-  family.has = known_words(reader, "has");
-  family.lacks = known_words(reader, "lacks");
+  family.use_case = read_filled(reader, "use_case");
+  family.source = read_filled(reader, "source");
+  family.has = read_techniques(reader, "has");
+  family.lacks = read_techniques(reader, "lacks");
   WB_TRY(reader.finish());
   return family;
 }
@@ -60,47 +54,13 @@ Result<LoopFamily> read_family(const Json& json, const std::string& what) {
 }  // namespace
 
 Result<std::vector<LoopFamily>> parse_loops(std::string_view text, std::string_view what) {
-  const std::string file(what);
-  WB_TRY_ASSIGN(const Json root, parse_json(text, what, {k_loops_max_bytes, 8}));
-  ObjectReader reader(root, file);
-  const std::int64_t version = reader.integer("version", 1, std::int64_t{1} << 31);
-  reader.string_or("about", "");  // for readers of the file
-  const Json* list = reader.member("loops");
-  WB_TRY(reader.finish(/*allow_unknown=*/version > k_loops_version));
-  if (version > k_loops_version) {
-    return Error{ErrorCode::too_new, "read", file,
-                 fmt::format("it has version {}, this program knows {}", version, k_loops_version),
-                 "use a newer sdpa-wb"};
-  }
-  if (list == nullptr || !list->is_array()) {
-    return Error{ErrorCode::invalid, "read", file, "it has no list \"loops\"", "correct the file"};
-  }
-  std::vector<LoopFamily> all;
-  for (const Json& entry : *list) {
-    const std::string place = fmt::format("{}: loop {}", file, all.size() + 1);
-    WB_TRY_ASSIGN(LoopFamily family, read_family(entry, place));
-    const bool is_twice = std::any_of(all.begin(), all.end(),
-                                      [&](const LoopFamily& one) { return one.id == family.id; });
-    if (is_twice) {
-      return Error{ErrorCode::invalid, "read", file, family.id + " is there twice",
-                   "correct the file"};
-    }
-    all.push_back(std::move(family));
-  }
-  return all;
+  return parse_list(text, what, k_loops, read_family, &LoopFamily::id);
 }
 
 Result<std::vector<LoopFamily>> load_loops(const FileSystem& file_system,
                                            const variant::SearchPath& search_path) {
-  for (const fs::path& root : search_path.roots) {
-    const fs::path path = root / "kernels" / "loops.json";
-    std::error_code error;
-    if (!fs::exists(path, error)) continue;
-    WB_TRY_ASSIGN(const std::string text, file_system.read(path, k_loops_max_bytes));
-    return parse_loops(text, path.string());
-  }
-  return Error{ErrorCode::not_found, "find", "kernels/loops.json",
-               "no folder of the search path has it", "run in a checkout, or give --path DIR"};
+  WB_TRY_ASSIGN(const FoundList found, find_list(file_system, search_path, k_loops));
+  return parse_loops(found.text, found.path);
 }
 
 const LoopFamily* loop_of(const std::vector<LoopFamily>& families,

@@ -7,22 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "catalogue/list.hpp"
 #include "core/files.hpp"
-#include "core/json.hpp"
 #include "variant/manifest.hpp"
 #include "variant/variant.hpp"
 
 namespace wb::catalogue {
-
-/// The problems that a catalogue entry concerns.
-struct ProblemKind {
-  std::string when;           ///< restriction-style predicate over the problem; empty: any
-  std::vector<Dtype> dtypes;  ///< empty: any
-};
-/// The keys `when` and `dtypes` of an entry; faults are left to the reader.
-ProblemKind read_problem_kind(ObjectReader& reader);
-/// Needs a predicate that was checked when it was read.
-bool is_of(const ProblemKind& kind, const problem::Problem& problem);
 
 struct Technique {
   std::string name, title;                 ///< name: one of known_techniques()

@@ -13,7 +13,7 @@
 
 #include "core/ascii.hpp"
 #include "core/files.hpp"
-#include "core/posix_files.hpp"
+#include "core/streams.hpp"
 
 namespace wb {
 namespace {

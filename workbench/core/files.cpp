@@ -13,8 +13,8 @@
 #include <system_error>
 #include <utility>
 
-#include "core/posix_files.hpp"
 #include "core/secret.hpp"
+#include "core/streams.hpp"
 
 namespace wb {
 namespace {

@@ -69,6 +69,11 @@ std::string sha256_hex(std::string_view bytes) {
   return to_hex(digest);
 }
 
+bool is_sha256(std::string_view text) {
+  return text.size() == 2 * k_digest_bytes &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string short_hash(std::string_view hex) {
   return std::string(hex.substr(0, 8));
 }

@@ -29,6 +29,8 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);
+/// 64 lower-case hex digits.
+bool is_sha256(std::string_view text);
 /// The first 8 hex digits, as ids are printed: "cpu_tiled@1f0c44aa".
 std::string short_hash(std::string_view hex);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Child processes: argv arrays only (never a shell), own process group, resource limits, deadline,
 // capped capture. `run_process` is for compilers and tools; `ChildProcess` for line-speaking peers.
+// Also how many threads the system lets this user start.
 #pragma once
 
 #include <sys/types.h>
@@ -119,5 +120,20 @@ class ChildProcess {
   [[nodiscard]] State& state() const;
   std::unique_ptr<State> m_state;
 };
+
+/// How many threads more start in this process, at most `wanted`; they end before it returns.
+/// Limits of several kinds (of a user, of control groups, of the machine) stand against that and
+/// count processes likewise, so it is tried instead of computed.
+int startable_threads(int wanted);
+
+/// Whether this build runs under AddressSanitizer, which needs terabytes of address space and
+/// traces the process to find leaks. g++ and clang report it differently.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool k_address_sanitizer = true;
+#elif defined(__has_feature)
+inline constexpr bool k_address_sanitizer = __has_feature(address_sanitizer);
+#else
+inline constexpr bool k_address_sanitizer = false;
+#endif
 
 }  // namespace wb

@@ -11,8 +11,6 @@
 #include <ctime>
 #include <utility>
 
-#include "core/posix_files.hpp"
-
 namespace wb::detail {
 
 int poll_timeout_ms(Deadline deadline) {

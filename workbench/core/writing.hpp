@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Output to what a user named: standard output, devices, pipes, links, files. Only a regular file
-// is replaced, and only as a whole.
+// is replaced, and only as a whole; an unfinished folder is removed, since it would look complete
+// and block the next attempt under that name.
 #pragma once
 
 #include <atomic>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "core/files.hpp"
 
@@ -30,5 +33,26 @@ Result<void> write_output(FileSystem& files, const fs::path& path, std::string_v
 
 /// True when write_output() would write `path` to standard output.
 bool is_standard_output(const fs::path& path);
+
+/// Construct it before the folder is made. Unless keep() is called, the destructor removes what did
+/// not exist before: the folder with its content, and the folders above it while they are empty. A
+/// folder that existed and was empty is emptied; one with content stays as it is.
+class UnfinishedFolder {
+ public:
+  explicit UnfinishedFolder(fs::path folder);
+  UnfinishedFolder(const UnfinishedFolder&) = delete;
+  UnfinishedFolder& operator=(const UnfinishedFolder&) = delete;
+  ~UnfinishedFolder();
+
+  void keep() { m_is_whole = true; }
+  /// For a folder that others may fill meanwhile: it is removed only when it is empty.
+  void leave_content() { m_takes_content = false; }
+
+ private:
+  fs::path m_folder;
+  /// The folder and its parents that did not exist, innermost first.
+  std::vector<fs::path> m_missing;
+  bool m_takes_content, m_is_whole = false;
+};
 
 }  // namespace wb

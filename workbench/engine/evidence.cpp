@@ -6,7 +6,7 @@
 
 #include "analyze/analysis.hpp"
 #include "analyze/compiled_code.hpp"
-#include "analyze/profile_facts.hpp"
+#include "analyze/evidence.hpp"
 #include "core/json.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"

@@ -65,24 +65,6 @@ bool is_about_variant(const Json& closed) {
          text_of(closed, "invalidity") != "environment";
 }
 
-const Json& member_of(const Json& json, std::string_view key) {
-  static const Json none;
-  if (!json.is_object()) return none;
-  const auto found = json.find(key);
-  return found == json.end() ? none : *found;
-}
-
-std::string text_of(const Json& json, std::string_view key) {
-  const Json& value = member_of(json, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-std::optional<double> number_of(const Json& json, std::string_view key) {
-  const Json& value = member_of(json, key);
-  if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
-  return value.get<double>();
-}
-
 std::optional<std::vector<std::string>> added_to(const Session& session, const SessionView& view,
                                                  const std::string& parent,
                                                  std::vector<std::string> has) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json_fwd.hpp"
+#include "core/json_fields.hpp"
 #include "session/session.hpp"
 #include "session/view.hpp"
 
@@ -30,10 +30,10 @@ void for_each_closed_iteration(const session::SessionView& view, const Visit& vi
 /// False for abandoned iterations and environment failures, which say nothing about the variant.
 bool is_about_variant(const Json& closed);
 
-/// Tolerant reads of payloads: a missing member and one of another type are both "absent".
-std::string text_of(const Json& json, std::string_view key);
-std::optional<double> number_of(const Json& json, std::string_view key);
-const Json& member_of(const Json& json, std::string_view key);
+// Tolerant reads of payloads.
+using wb::member_of;
+using wb::number_of;
+using wb::text_of;
 
 /// Techniques in `has` that the variant `parent` lacks; nothing when its sources are not stored.
 std::optional<std::vector<std::string>> added_to(const session::Session& session,

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/csv.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 
 namespace wb::measure {
 namespace {
@@ -67,7 +67,7 @@ Result<Json> read_ncu_report(std::string_view text, std::size_t most) {
   const std::size_t end = text.rfind('\n');
   if (end == std::string_view::npos || end < begin) return invalid("it printed no table");
   const auto rows = parse_csv(text.substr(begin, end + 1 - begin));
-  const std::vector<std::string>& header = rows.front();
+  const std::vector<std::string>& header = rows.front().fields;
   const auto id = column_of(header, "ID"), kernel = column_of(header, "Kernel Name"),
              grid = column_of(header, "Grid Size"), block = column_of(header, "Block Size"),
              name = column_of(header, "Metric Name"), unit = column_of(header, "Metric Unit"),
@@ -81,7 +81,7 @@ Result<Json> read_ncu_report(std::string_view text, std::size_t most) {
   Json launches = Json::array();
   std::map<std::string, std::size_t> place;  // by launch id
   for (std::size_t r = 1; r < rows.size(); ++r) {
-    const auto& row = rows[r];
+    const auto& row = rows[r].fields;
     // A rule's advice has no metric, and a metric's row omits the rule columns at its end.
     const bool is_advice = advice && row.size() > *advice && !row[*advice].empty();
     if (row.size() < columns || (row[*name].empty() && !is_advice)) continue;

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "core/json.hpp"
-#include "core/plain_text.hpp"
+#include "core/text.hpp"
 
 namespace wb::playbook {
 namespace {

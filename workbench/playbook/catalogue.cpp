@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "core/plain_text.hpp"
+#include "core/text.hpp"
 #include "playbook/agent_file.hpp"
 
 namespace wb::playbook {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "engine/engine.hpp"
 #include "playbook/wire.hpp"
 
@@ -19,12 +20,6 @@ std::string advice(ErrorCode code) {
     return "make it do less inside Lua; docs/guide/add_a_playbook.md has the limits";
   }
   return "correct it; `sdpa-wb playbook check` dry-runs a playbook in a moment";
-}
-
-std::string text_or(const Json& object, const char* key, std::string fallback) {
-  if (!object.is_object()) return fallback;
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : fallback;
 }
 
 }  // namespace
@@ -57,7 +52,7 @@ Result<HostProcess> HostProcess::start(const PlaybookOptions& options, const Pla
       WB_TRY(host.read_meta(*meta));
       return host;
     }
-    host.m_early_prints.push_back(text_or(message, "print", ""));
+    host.m_early_prints.push_back(text_of(message, "print"));
   }
 }
 
@@ -76,7 +71,7 @@ Result<void> HostProcess::read_meta(const Json& meta) {
   for (const auto& [name, spec] : m_meta.arguments.items()) {
     const bool good = spec.is_object() && spec.contains("default") &&
                       (spec["default"].is_primitive() && !spec["default"].is_null()) &&
-                      !text_or(spec, "doc", "").empty();
+                      !text_of(spec, "doc").empty();
     if (good) continue;
     return error(ErrorCode::invalid,
                  fmt::format("its argument \"{}\" is not of the form {{ default = VALUE, doc = "
@@ -100,7 +95,7 @@ Error HostProcess::error(ErrorCode code, std::string cause, std::string next) co
 }
 
 Error HostProcess::failure(const Json& failed) const {
-  const auto code = parse_error_code(text_or(failed, "code", "")).value_or(ErrorCode::invalid);
+  const auto code = parse_error_code(text_of(failed, "code")).value_or(ErrorCode::invalid);
   return error(code, text_or(failed, "message", "it failed without a word"), advice(code));
 }
 

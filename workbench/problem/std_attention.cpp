@@ -6,10 +6,7 @@
 
 #include "core/half.hpp"
 #include "problem/attention.hpp"
-#include "problem/exponential.hpp"
-#include "problem/gemm.hpp"
-#include "problem/head_reader.hpp"
-#include "problem/largest.hpp"
+#include "problem/inner_loops.hpp"
 
 namespace wb::problem {
 namespace {

@@ -4,18 +4,13 @@
 #include <algorithm>
 
 #include "core/files.hpp"
+#include "core/hash.hpp"
 #include "core/json.hpp"
 #include "protocol/fields.hpp"
 #include "protocol/protocol.hpp"
 
 namespace wb::protocol {
 namespace detail {
-
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
 
 std::string read_sha256(ObjectReader& reader, std::string_view key) {
   std::string hex = reader.string(key);

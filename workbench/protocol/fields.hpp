@@ -23,7 +23,6 @@ inline std::int64_t read_deadline_ms(ObjectReader& reader, std::int64_t fallback
 }
 /// 64 lower-case hex digits.
 std::string read_sha256(ObjectReader& reader, std::string_view key);
-bool is_sha256(std::string_view text);
 problem::Problem read_problem(ObjectReader& reader);
 problem::Draw read_draw(ObjectReader& reader);
 /// A list of objects, each read by `read_one(const Json&) -> Result<void>`.

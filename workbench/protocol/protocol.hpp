@@ -311,6 +311,7 @@ WB_PROTOCOL_MESSAGE(CanaryResult);
 WB_PROTOCOL_MESSAGE(StatusResult);
 #undef WB_PROTOCOL_MESSAGE
 
+/// Base64 (RFC 4648, padded, no line breaks) for the bytes inside `put`. Errors: parse.
 std::string base64_encode(std::string_view bytes);
 Result<std::string> base64_decode(std::string_view text);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Requests and replies as lines. Both directions have the same limits, because neither side may
-// trust the length or depth of what the other sends.
+// Requests and replies as lines, and the Base64 for the bytes inside `put`. Both directions have
+// the same limits, because neither side may trust the length or depth of what the other sends.
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -144,6 +145,40 @@ Result<Reply> parse_reply(std::string_view line) {
   failure.invalidity = *invalidity;
   reply.result = std::move(failure);
   return reply;
+}
+
+std::string base64_encode(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4, '\0');
+  // The NUL that it writes behind the text lands on the string's own.
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                  reinterpret_cast<const unsigned char*>(bytes.data()),
+                  static_cast<int>(bytes.size()));
+  return text;
+}
+
+Result<std::string> base64_decode(std::string_view text) {
+  const auto bad = [](std::string cause) {
+    return Error{ErrorCode::parse, "decode base64", "data", std::move(cause),
+                 "send padded RFC 4648 base64 without line breaks"};
+  };
+  if (text.empty()) return std::string();
+  if (text.size() % 4 != 0) return bad("its length is not a multiple of 4");
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const int decoded = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                      reinterpret_cast<const unsigned char*>(text.data()),
+                                      static_cast<int>(text.size()));
+  // OpenSSL skips blanks and takes padding anywhere and any leftover bits. Each text shall have one
+  // decoding, so the bytes must encode to the same text.
+  if (decoded == static_cast<int>(bytes.size())) {
+    bytes.resize(bytes.size() - padding);
+    if (base64_encode(bytes) == text) return bytes;
+  }
+  constexpr std::string_view k_alphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto foreign = text.substr(0, text.size() - padding).find_first_not_of(k_alphabet);
+  return bad(foreign != std::string_view::npos ? "a character is outside the alphabet"
+                                               : "unused bits before the padding are not zero");
 }
 
 }  // namespace wb::protocol

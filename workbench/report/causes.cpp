@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::size_t k_statement_bytes = 300;
 
-const Json& list_in(const Json& json, std::string_view key) {
-  static const Json k_none = Json::array();
-  const Json& found = field(json, key);
-  return found.is_array() ? found : k_none;
-}
-
 std::string joined(const std::vector<std::string>& words, std::size_t most) {
   std::string out;
   for (std::size_t i = 0; i < std::min(words.size(), most); ++i) {
@@ -33,7 +27,7 @@ std::string joined(const std::vector<std::string>& words, std::size_t most) {
 
 std::vector<std::int64_t> events_in(const Json& row) {
   std::vector<std::int64_t> events;
-  for (const Json& event : list_in(row, "events")) {
+  for (const Json& event : list_of(row, "events")) {
     if (event.is_number_integer()) events.push_back(event.get<std::int64_t>());
   }
   return events;
@@ -45,7 +39,7 @@ std::string evidence_words(const Facts* facts, const Json& cause) {
   std::string out, last_says;
   auto more = integer(cause, "evidence_left_out").value_or(0);
   const bool is_contradictory = is_true(cause, "contradictory");
-  for (const Json& one : list_in(cause, "evidence")) {
+  for (const Json& one : list_of(cause, "evidence")) {
     const std::string says = text(one, "says") == "refuted" ? "against" : "for";
     if (!out.empty() && (!is_contradictory || says == last_says)) {
       ++more;
@@ -123,7 +117,7 @@ std::string evidence_sentence(const Facts* facts, const Json& evidence, std::siz
 
 std::vector<const Json*> causes_of(const Json& decided, std::string_view state) {
   std::vector<const Json*> causes;
-  for (const Json& cause : list_in(decided, "causes")) {
+  for (const Json& cause : list_of(decided, "causes")) {
     if (state.empty() || text(cause, "state") == state) causes.push_back(&cause);
   }
   return causes;
@@ -146,7 +140,7 @@ std::string needs_list(const std::vector<const Json*>& causes, const std::string
   std::string out;
   for (const Json* cause : causes) {
     std::string ways;
-    for (const Json& need : list_in(*cause, "needs")) {
+    for (const Json& need : list_of(*cause, "needs")) {
       ways += fmt::format("{}{} (`{}`{})", ways.empty() ? "" : "; or ",
                           inline_text(text(need, "brings"), 200),
                           plain(command_of(need, subject, problem), 300),
@@ -223,7 +217,7 @@ std::string render_causes(const Json& decided) {
     out += "Supported of the start " + code(text(start, "subject"), 60) + ":\n\n" +
            table_of(nullptr, mended);
   }
-  for (const Json& row : list_in(decided, "measured")) {
+  for (const Json& row : list_of(decided, "measured")) {
     const std::string message = text(row, "message");
     out += fmt::format("measured: {}: {}{}\n", inline_text(text(row, "probe"), 20),
                        inline_text(text(row, "outcome"), 20),

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "report/sections.hpp"
 
 namespace wb::report {
@@ -23,11 +24,9 @@ std::string figure(const Json& figures, const char* key) {
 }
 
 std::string bytes_cell(std::optional<double> bytes) {
-  constexpr double k_kib = 1024;
   if (!bytes) return "-";
-  const bool is_large = *bytes >= k_kib * k_kib;
-  return fmt::format("{:.3g} {}", is_large ? *bytes / k_kib / k_kib : *bytes / k_kib,
-                     is_large ? "MiB" : "KiB");
+  const BinarySize size = binary_size(*bytes, BinaryUnit::kib, BinaryUnit::mib);
+  return fmt::format("{:.3g} {}", size.value, size.unit);
 }
 
 /// The cell "64 KiB, fits" or "1 MiB, too large"; only the size if the limit is unknown.

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "analyze/profile_facts.hpp"
+#include "analyze/evidence.hpp"
 #include "core/json.hpp"
 #include "report/facts.hpp"
 

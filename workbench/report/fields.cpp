@@ -3,7 +3,6 @@
 #include "core/json.hpp"
 
 #include <chrono>
-#include <cmath>
 
 namespace wb::report {
 namespace {
@@ -33,46 +32,6 @@ std::optional<std::int64_t> milliseconds(std::string_view time) {
 }
 
 }  // namespace
-
-const Json& field(const Json& json, std::string_view key) {
-  static const Json k_nothing;
-  if (!json.is_object()) return k_nothing;
-  const auto found = json.find(key);
-  return found == json.end() ? k_nothing : *found;
-}
-
-std::string text(const Json& json, std::string_view key) {
-  const Json& value = field(json, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-std::optional<double> number(const Json& json, std::string_view key) {
-  const Json& value = field(json, key);
-  if (!value.is_number()) return std::nullopt;
-  const double real = value.get<double>();
-  return std::isfinite(real) ? std::optional(real) : std::nullopt;
-}
-
-std::optional<std::int64_t> integer(const Json& json, std::string_view key) {
-  const auto real = number(json, key);
-  if (!real || !(std::abs(*real) < 9e18)) return std::nullopt;
-  return static_cast<std::int64_t>(*real);
-}
-
-bool is_true(const Json& json, std::string_view key) {
-  const Json& value = field(json, key);
-  return value.is_boolean() && value.get<bool>();
-}
-
-std::vector<std::string> strings(const Json& json, std::string_view key) {
-  std::vector<std::string> result;
-  const Json& value = field(json, key);
-  if (!value.is_array()) return result;
-  for (const Json& item : value) {
-    if (item.is_string()) result.push_back(item.get<std::string>());
-  }
-  return result;
-}
 
 Ratio ratio(const Json& payload, std::string_view value_key) {
   Ratio result;

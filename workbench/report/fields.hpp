@@ -10,19 +10,28 @@
 #include <vector>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 
 namespace wb::report {
 
-/// The member, or a JSON null when `json` is no object or has no such key.
-const Json& field(const Json& json, std::string_view key);
-/// Empty when it is not a string.
-std::string text(const Json& json, std::string_view key);
-/// Finite numbers only.
-std::optional<double> number(const Json& json, std::string_view key);
-std::optional<std::int64_t> integer(const Json& json, std::string_view key);
-bool is_true(const Json& json, std::string_view key);
-/// The strings of an array; other elements are skipped.
-std::vector<std::string> strings(const Json& json, std::string_view key);
+// The pages' short names for core/json_fields.hpp.
+inline const Json& field(const Json& json, std::string_view key) {
+  return member_of(json, key);
+}
+inline std::string text(const Json& json, std::string_view key) {
+  return text_of(json, key);
+}
+inline std::optional<double> number(const Json& json, std::string_view key) {
+  return number_of(json, key);
+}
+inline std::optional<std::int64_t> integer(const Json& json, std::string_view key) {
+  return integer_of(json, key);
+}
+inline std::vector<std::string> strings(const Json& json, std::string_view key) {
+  return strings_of(json, key);
+}
+
+using wb::is_true;
 
 /// A ratio with its interval, as `speedup` and `interval` in several events.
 struct Ratio {

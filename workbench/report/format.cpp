@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/format.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 
@@ -127,11 +128,10 @@ std::string with_prefix(double value) {
 }
 
 std::string bytes(double value) {
-  static constexpr std::array<const char*, 5> k_units{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < k_units.size(); ++unit) value /= 1024;
-  const bool whole = value == std::floor(value);
-  return fixed(value, whole ? 0 : std::min(decimals_for(value, 3), 2)) + " " + k_units[unit];
+  const BinarySize size = binary_size(value);
+  const bool whole = size.value == std::floor(size.value);
+  return fmt::format(
+      "{} {}", fixed(size.value, whole ? 0 : std::min(decimals_for(size.value, 3), 2)), size.unit);
 }
 
 std::string count(std::int64_t n, std::string_view singular) {
@@ -163,12 +163,13 @@ std::string Table::str() const {
   }
   std::string out;
   const auto add = [&](const std::vector<std::string>& cells) {
+    std::vector<std::string> padded;
     for (std::size_t c = 0; c < cells.size(); ++c) {
       const std::size_t used = width(cells[c]);
       const std::string padding(widths[c] > used ? widths[c] - used : 0, ' ');
-      out += m_right[c] ? "| " + padding + cells[c] + " " : "| " + cells[c] + padding + " ";
+      padded.push_back(m_right[c] ? padding + cells[c] : cells[c] + padding);
     }
-    out += "|\n";
+    out += markdown::row(padded);
   };
   add(m_header);
   for (std::size_t c = 0; c < m_header.size(); ++c) {

@@ -11,16 +11,10 @@
 namespace wb::report {
 namespace {
 
-const Json& rows_of(const Json& roadmap, std::string_view key) {
-  static const Json k_none = Json::array();
-  const Json& found = field(roadmap, key);
-  return found.is_array() ? found : k_none;
-}
-
 /// The roadmap's entry of a technique; null if it has none.
 const Json& entry_of(const Json& roadmap, const std::string& technique) {
   static const Json k_none;
-  for (const Json& entry : rows_of(roadmap, "entries")) {
+  for (const Json& entry : list_of(roadmap, "entries")) {
     if (text(entry, "technique") == technique) return entry;
   }
   return k_none;
@@ -91,7 +85,7 @@ std::string next_iteration_section(const Page& page) {
   std::string out = "## Next iteration\n\n";
   const Json none;
   const Json& roadmap = page.facts.view.roadmap ? page.facts.view.roadmap->payload : none;
-  const Json& stages = rows_of(roadmap, "stages");
+  const Json& stages = list_of(roadmap, "stages");
   const auto first =
       stages.empty() ? std::vector<std::string>() : strings(stages.front(), "techniques");
   const Json& entry = first.empty() ? none : entry_of(roadmap, first.front());
@@ -117,7 +111,7 @@ std::string next_session_section(const Page& page) {
   std::string out = "## Next session\n\n";
   const Json none;
   const Json& roadmap = page.facts.view.roadmap ? page.facts.view.roadmap->payload : none;
-  const Json& stages = rows_of(roadmap, "stages");
+  const Json& stages = list_of(roadmap, "stages");
   if (stages.empty()) return out + no_roadmap(page);
   const auto target = number(roadmap, "target_ratio");
   const auto at = integer(roadmap, "reached_at_stage");

@@ -22,12 +22,6 @@ std::vector<std::int64_t> events_of(const Json& row) {
   return events;
 }
 
-const Json& list(const Json& json, std::string_view key) {
-  static const Json k_none = Json::array();
-  const Json& found = field(json, key);
-  return found.is_array() ? found : k_none;
-}
-
 std::string factor(const Json& row, std::string_view key) {
   const auto value = number(row, key);
   return value ? fmt::format("{}x", fixed(*value, *value < 10 ? 2 : 1)) : "-";
@@ -71,7 +65,7 @@ std::string calibration_line(const Json& roadmap) {
 std::string entries_table(const Json& roadmap) {
   Table table({"technique", "expected, over the suite>", "evidence", "effort", "range from"});
   std::size_t shown = 0;
-  for (const Json& row : list(roadmap, "entries")) {
+  for (const Json& row : list_of(roadmap, "entries")) {
     if (++shown > k_rows) break;
     const std::string needs = words_of(row, "needs"), causes = words_of(row, "causes");
     table.row(
@@ -88,7 +82,7 @@ std::string entries_table(const Json& roadmap) {
   }
   if (table.empty()) return "The catalogue has no technique left that speaks for itself here.\n\n";
   std::string out = table.str() + "\n";
-  const std::size_t all = list(roadmap, "entries").size();
+  const std::size_t all = list_of(roadmap, "entries").size();
   if (all > k_rows) {
     out += fmt::format("{} more: `sdpa-wb advise --json`.\n\n", all - k_rows);
   }
@@ -98,7 +92,7 @@ std::string entries_table(const Json& roadmap) {
 std::string stages_table(const Json& roadmap) {
   Table table({"stage>", "techniques", "over the incumbent then", "over the fastest rival then"});
   std::int64_t number_of_stage = 0;
-  for (const Json& row : list(roadmap, "stages")) {
+  for (const Json& row : list_of(roadmap, "stages")) {
     const bool has_rival = number(row, "rival_expected").has_value();
     table.row({fmt::format("{}", ++number_of_stage), words_of(row, "techniques"), range(row),
                has_rival ? fmt::format("{} (low: {})", factor(row, "rival_expected"),
@@ -120,7 +114,7 @@ std::string target_line(const Json& roadmap) {
 }
 
 std::string forecast(const Json& roadmap) {
-  if (list(roadmap, "stages").empty()) return "";
+  if (list_of(roadmap, "stages").empty()) return "";
   std::string out = target_line(roadmap);
   out += fmt::format(" Work: {} by the catalogue's guesses", hours(roadmap));
   if (const auto seconds = number(roadmap, "measuring_s")) {
@@ -134,7 +128,7 @@ std::string forecast(const Json& roadmap) {
 /// Techniques that are not advised, by reason.
 std::string left_out(const Json& roadmap) {
   std::map<std::string, std::string> by_reason;
-  for (const Json& row : list(roadmap, "not_advised")) {
+  for (const Json& row : list_of(roadmap, "not_advised")) {
     const std::string reason = text(row, "reason");
     if (reason == "the incumbent has it") continue;
     std::string& names = by_reason[reason];

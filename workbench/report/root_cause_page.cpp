@@ -4,7 +4,7 @@
 // to verify it. It uses only the log.
 #include <fmt/format.h>
 
-#include "analyze/scaling_families.hpp"
+#include "analyze/scaling.hpp"
 #include "core/json.hpp"
 #include "report/causes.hpp"
 #include "report/evidence.hpp"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "analyze/scaling_families.hpp"
+#include "analyze/scaling.hpp"
 #include "core/json.hpp"
 
 namespace wb::report {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/commits.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 
 #include <fmt/format.h>
 
@@ -11,28 +12,18 @@
 namespace wb::session {
 namespace {
 
-const Json* member(const Json& json, std::string_view key) {
-  const auto found = json.find(key);
-  return found == json.end() ? nullptr : &*found;
-}
-
 /// Sets what iteration_closed and session_closed have in common.
 void stamp(CommitSpec& spec, const SessionView& view, const Fact& fact) {
   const Json& payload = fact.payload;
-  spec.author = signature_from_json(member(payload, "author")).value_or(author_of(view));
-  spec.committer = signature_from_json(member(payload, "committer")).value_or(committer_of(view));
-  spec.expected_parent = text_or(payload, "parent_oid", "");
+  spec.author = signature_from_json(member_of(payload, "author")).value_or(author_of(view));
+  spec.committer =
+      signature_from_json(member_of(payload, "committer")).value_or(committer_of(view));
+  spec.expected_parent = text_of(payload, "parent_oid");
   const std::optional<std::int64_t> time = seconds_of_iso8601(text_or(payload, "time", fact.t));
   spec.time_s = time ? *time : seconds_of_iso8601(fact.t).value_or(0);
 }
 
 }  // namespace
-
-std::string text_or(const Json& json, std::string_view key, std::string fallback) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_string()) return fallback;
-  return found->get<std::string>();
-}
 
 std::optional<std::int64_t> seconds_of_iso8601(std::string_view text) {
   const auto number = [&](std::size_t at, std::size_t length) -> int {
@@ -61,9 +52,9 @@ Json to_json(const Signature& signature) {
   return Json{{"name", signature.name}, {"email", signature.email}};
 }
 
-std::optional<Signature> signature_from_json(const Json* json) {
-  if (json == nullptr || !json->is_object()) return std::nullopt;
-  Signature signature{text_or(*json, "name", ""), text_or(*json, "email", "")};
+std::optional<Signature> signature_from_json(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  Signature signature{text_of(json, "name"), text_of(json, "email")};
   // git refuses empty names and removes angle brackets and line ends; something must remain.
   for (std::string* text : {&signature.name, &signature.email}) {
     *text = printable(*text, 200);
@@ -73,12 +64,12 @@ std::optional<Signature> signature_from_json(const Json* json) {
 }
 
 Signature author_of(const SessionView& view) {
-  return signature_from_json(member(view.opened.payload, "author"))
+  return signature_from_json(member_of(view.opened.payload, "author"))
       .value_or(Signature{"sdpa-wb", "sdpa-wb@localhost"});
 }
 
 Signature committer_of(const SessionView& view) {
-  return signature_from_json(member(view.opened.payload, "committer")).value_or(author_of(view));
+  return signature_from_json(member_of(view.opened.payload, "committer")).value_or(author_of(view));
 }
 
 CommitSpec root_commit(const EventLog& log, const SessionView& view, std::string identity_text) {
@@ -90,9 +81,7 @@ CommitSpec root_commit(const EventLog& log, const SessionView& view, std::string
   spec.author = author_of(view);
   spec.committer = committer_of(view);
   spec.time_s = seconds_of_iso8601(view.opened.t).value_or(0);
-  if (const Json* repository = member(view.opened.payload, "repository")) {
-    spec.expected_parent = text_or(*repository, "parent_oid", "");
-  }
+  spec.expected_parent = text_of(member_of(view.opened.payload, "repository"), "parent_oid");
   return spec;
 }
 
@@ -100,19 +89,14 @@ CommitSpec iteration_commit(const EventLog& log, const SessionView& view, const 
                             std::map<std::string, std::string> files) {
   CommitSpec spec;
   stamp(spec, view, closed);
-  const Json* commit = member(closed.payload, "commit");
-  const Json none = Json::object();
-  const Json& written = commit != nullptr && commit->is_object() ? *commit : none;
-  spec.subject = text_or(written, "subject", "Close an iteration");
-  if (const Json* trailers = member(written, "trailers");
-      trailers != nullptr && trailers->is_array()) {
-    for (const Json& trailer : *trailers) {
-      if (!trailer.is_array() || trailer.size() != 2 || !trailer[0].is_string() ||
-          !trailer[1].is_string() || trailer[0] == k_log_head_trailer) {
-        continue;
-      }
-      spec.trailers.emplace_back(trailer[0].get<std::string>(), trailer[1].get<std::string>());
+  const Json& commit = member_of(closed.payload, "commit");
+  spec.subject = text_or(commit, "subject", "Close an iteration");
+  for (const Json& trailer : list_of(commit, "trailers")) {
+    if (!trailer.is_array() || trailer.size() != 2 || !trailer[0].is_string() ||
+        !trailer[1].is_string() || trailer[0] == k_log_head_trailer) {
+      continue;
     }
+    spec.trailers.emplace_back(trailer[0].get<std::string>(), trailer[1].get<std::string>());
   }
   spec.trailers.emplace_back(k_log_head_trailer, log.line_hash(closed.seq));
   spec.files = std::move(files);

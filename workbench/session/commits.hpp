@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Makes the contents of the session's commits from the log alone, so that a commit can be made
-// again with the same oid. Private to Session.
+// again with the same oid. Payloads may come from a faulty program, and every log that folds must
+// be committable, so they are read forgivingly. Private to Session.
 #pragma once
 
 #include <map>
@@ -15,15 +16,12 @@
 
 namespace wb::session {
 
-/// The string member `key`, or the fallback when it is absent or ill-typed. Payloads may come from
-/// a faulty program, and every log that folds must be committable.
-std::string text_or(const Json& json, std::string_view key, std::string fallback);
 /// Seconds since 1970 of "2026-11-20T18:03:22.123Z"; nothing when malformed.
 std::optional<std::int64_t> seconds_of_iso8601(std::string_view text);
 
 Json to_json(const Signature& signature);
 /// Nothing when it is missing or its name or address is empty.
-std::optional<Signature> signature_from_json(const Json* json);
+std::optional<Signature> signature_from_json(const Json& json);
 /// Author and committer of this session's commits. The committer is the author unless the session
 /// names one.
 Signature author_of(const SessionView& view);

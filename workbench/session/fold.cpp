@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/json.hpp"
-#include "session/fold_rules.hpp"
 #include "session/log_reader.hpp"
 
 namespace wb::session {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "session/git_handles.hpp"
+#include "session/git_library.hpp"
 
 namespace wb::session {
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/ledger.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 
 #include <array>
 #include <cmath>
@@ -11,10 +12,6 @@ namespace {
 constexpr std::array k_items{CostItem::compile_cpu, CostItem::device, CostItem::tokens};
 constexpr double k_seconds_per_hour = 3600.0;
 constexpr double k_tokens_per_rate = 1e6;
-
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
 
 std::optional<double> read_rate(ObjectReader& reader, std::string_view key) {
   const Json* member = reader.member(key);
@@ -53,9 +50,9 @@ std::string_view unit_of(CostItem item) {
 }
 
 Json to_json(const Rates& rates) {
-  return Json{{"compile_cpu_usd_per_hour", number_or_null(rates.compile_cpu_usd_per_hour)},
-              {"device_usd_per_hour", number_or_null(rates.device_usd_per_hour)},
-              {"token_usd_per_million", number_or_null(rates.token_usd_per_million)}};
+  return Json{{"compile_cpu_usd_per_hour", or_null(rates.compile_cpu_usd_per_hour)},
+              {"device_usd_per_hour", or_null(rates.device_usd_per_hour)},
+              {"token_usd_per_million", or_null(rates.token_usd_per_million)}};
 }
 
 Result<Rates> rates_from_json(const Json& json) {
@@ -112,7 +109,7 @@ Json to_json(const Ledger& ledger) {
     any_price = any_price || line.usd.has_value();
     items[std::string(to_string(item))] = Json{{"quantity", line.quantity},
                                                {"unit", unit_of(item)},
-                                               {"usd", number_or_null(line.usd)},
+                                               {"usd", or_null(line.usd)},
                                                {"debits", line.debits}};
   }
   const Ledger::Total total = ledger.total();

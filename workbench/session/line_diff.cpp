@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/line_diff.hpp"
 
-#include "session/git_handles.hpp"
+#include "session/git_library.hpp"
 
 namespace wb::session {
 namespace {

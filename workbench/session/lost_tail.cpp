@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "session/commits.hpp"
 #include "session/storage.hpp"
 
@@ -37,8 +38,8 @@ struct LogRepository {
 LogRepository log_repository(const fs::path& folder, const Json& opened) {
   const auto named = opened.find("repository");
   if (named == opened.end() || !named->is_object()) return {folder / ".git", "main", "", true};
-  return {(whole_path(folder) / text_or(*named, "path", "")).lexically_normal(),
-          text_or(*named, "branch", ""), "sessions/" + text_or(opened, "session", ""), false};
+  return {(whole_path(folder) / text_of(*named, "path")).lexically_normal(),
+          text_of(*named, "branch"), "sessions/" + text_of(opened, "session"), false};
 }
 
 std::string trailer(const std::vector<std::pair<std::string, std::string>>& trailers,

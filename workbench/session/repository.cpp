@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "session/names.hpp"
+#include "session/archive.hpp"
 #include "session/repository_state.hpp"
 
 namespace wb::session {

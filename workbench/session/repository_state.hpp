@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "session/git_handles.hpp"
+#include "session/git_library.hpp"
 #include "session/repository.hpp"
 
 namespace wb::session {

@@ -9,6 +9,7 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "session/commits.hpp"
 
 namespace wb::session {
@@ -57,7 +58,7 @@ Result<void> Session::State::record_recoveries() {
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
   std::vector<std::string> known;
   for (const Fact& fact : view->recoveries) {
-    known.push_back(text_or(fact.payload, "saved_as", ""));
+    known.push_back(text_of(fact.payload, "saved_as"));
   }
   for (const std::string& name : folder.torn_tails()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -72,7 +73,7 @@ Result<void> Session::State::record_recoveries() {
 Result<void> Session::State::open_branch(const Json& opened) {
   const auto named = opened.find("repository");
   if (named == opened.end() || !named->is_object()) return {};
-  const std::string name = text_or(opened, "session", "");
+  const std::string name = text_of(opened, "session");
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
     return Error{ErrorCode::invalid, "commit a session named", "\"" + printable(name) + "\"",
                  "the branch keeps it in a folder of that name",
@@ -80,9 +81,8 @@ Result<void> Session::State::open_branch(const Json& opened) {
   }
   tree_prefix = "sessions/" + name + "/";
   // Starts from the folder's real path, since ".." behind a link is ambiguous.
-  const fs::path path =
-      (whole_path(folder.path()) / text_or(*named, "path", "")).lexically_normal();
-  WB_TRY_ASSIGN(repository, Repository::open_branch(path, text_or(*named, "branch", "")));
+  const fs::path path = (whole_path(folder.path()) / text_of(*named, "path")).lexically_normal();
+  WB_TRY_ASSIGN(repository, Repository::open_branch(path, text_of(*named, "branch")));
   return {};
 }
 
@@ -166,7 +166,7 @@ Result<std::map<std::string, std::string>> Session::State::files_of(const Fact& 
   }
   const auto commit = closed.payload.find("commit");
   const std::string variant_id =
-      commit != closed.payload.end() ? text_or(*commit, "variant_id", "") : std::string();
+      commit != closed.payload.end() ? text_of(*commit, "variant_id") : std::string();
   if (variant_id.empty()) return files;
   Result<std::map<std::string, std::string>> sources = storage->load_variant(variant_id);
   if (!sources.ok() && may_be_whole(sources.error())) return unread(sources.error());
@@ -196,7 +196,7 @@ Result<std::string> Session::State::commit_iteration(const IterationView& iterat
   const Fact closed = *iteration.closed;
   const std::int64_t number = iteration.number;
   std::string recorded;
-  if (iteration.committed) recorded = text_or(iteration.committed->payload, "oid", "");
+  if (iteration.committed) recorded = text_of(iteration.committed->payload, "oid");
   WB_TRY_ASSIGN(const SessionView* view, current(FoldDepth::brief));
   WB_TRY_ASSIGN(auto files, files_of(closed, missing));
   WB_TRY_ASSIGN(const Repository::Committed committed,

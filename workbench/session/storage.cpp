@@ -18,10 +18,6 @@ namespace {
 constexpr std::uint64_t k_max_identity_bytes = 1ull << 20;
 constexpr std::uint64_t k_max_packed_bytes = 1ull << 30;
 
-bool is_digest(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 bool has_log(const SessionStorage& storage) {
   return storage.has(std::string(k_log_name)) || storage.has(std::string(k_packed_log_name));
 }
@@ -63,7 +59,7 @@ Result<void> SessionStorage::check_format() const {
 }
 
 Result<std::string> SessionStorage::read_blob(std::string_view sha256) const {
-  if (!is_digest(sha256)) {
+  if (!is_sha256(sha256)) {
     return Error{ErrorCode::invalid, "read the blob", printable(sha256),
                  "its name is not 64 hexadecimal digits", ""};
   }

@@ -15,7 +15,6 @@
 
 #include "core/files.hpp"
 #include "session/archive.hpp"
-#include "session/names.hpp"
 
 namespace wb::session {
 

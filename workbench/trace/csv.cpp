@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trace/csv.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 
@@ -30,53 +31,19 @@ const std::string& CsvTable::cell(std::size_t row, std::string_view column) cons
 Result<CsvTable> parse_csv(std::string_view text, std::string_view what) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   CsvTable table;
-  std::vector<std::string> row;
-  std::string cell;
-  std::size_t line = 1, row_line = 1;
-  bool quoted = false, begun = false;  // begun: the row is not empty
-  const auto end_row = [&]() -> Result<void> {
-    row.push_back(std::move(cell));
-    cell.clear();
-    if (table.header.empty()) {
-      table.header = std::move(row);
-    } else if (row.size() != table.header.size()) {
-      return parse_error(what, fmt::format("line {} has {} cells, the header {}", row_line,
-                                           row.size(), table.header.size()));
-    } else {
-      table.rows.push_back(std::move(row));
+  for (CsvRow& row : wb::parse_csv(text)) {
+    if (!row.is_closed) {
+      return parse_error(what, fmt::format("the quote in line {} never closes", row.line));
     }
-    row.clear();
-    begun = false;
-    return {};
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\n') ++line;
-    if (quoted) {
-      if (c != '"') {
-        cell += c;
-      } else if (i + 1 < text.size() && text[i + 1] == '"') {
-        cell += '"';
-        ++i;
-      } else {
-        quoted = false;
-      }
-    } else if (c == '"' && cell.empty()) {
-      quoted = begun = true;
-    } else if (c == ',') {
-      row.push_back(std::move(cell));
-      cell.clear();
-      begun = true;
-    } else if (c == '\n') {
-      if (begun) WB_TRY(end_row());
-      row_line = line;
-    } else if (c != '\r') {
-      cell += c;
-      begun = true;
+    if (table.header.empty()) {
+      table.header = std::move(row.fields);
+    } else if (row.fields.size() != table.header.size()) {
+      return parse_error(what, fmt::format("line {} has {} cells, the header {}", row.line,
+                                           row.fields.size(), table.header.size()));
+    } else {
+      table.rows.push_back(std::move(row.fields));
     }
   }
-  if (quoted) return parse_error(what, fmt::format("the quote in line {} never closes", row_line));
-  if (begun) WB_TRY(end_row());
   return table;
 }
 

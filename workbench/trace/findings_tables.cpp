@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
 
@@ -15,10 +16,6 @@ namespace wb::trace {
 using namespace markdown;
 
 namespace {
-
-Json member(const Json& object, const char* key) {
-  return object.is_object() ? object.value(key, Json()) : Json();
-}
 
 /// Converts a kernel's standard deviation to n - 1. TraceLens writes kernels' by n and calls' by n
 /// - 1; the page shows both by n - 1. One sample has none.
@@ -48,10 +45,10 @@ std::string call_section(const Json& metrics) {
   for (const Json& operation : metrics["operations"]) {
     const Json& times = operation["per_call"];
     text += row({fmt::to_string(++place), name_cell(operation["name"].get<std::string>()),
-                 operation["count"].dump(), number(member(times, "mean_us")),
-                 number(member(times, "median_us")), number(member(times, "min_us")),
-                 number(member(times, "max_us")), number(member(times, "std_us")),
-                 number(member(times, "host_mean_us"))});
+                 operation["count"].dump(), number(member_of(times, "mean_us")),
+                 number(member_of(times, "median_us")), number(member_of(times, "min_us")),
+                 number(member_of(times, "max_us")), number(member_of(times, "std_us")),
+                 number(member_of(times, "host_mean_us"))});
   }
   return text + "\n";
 }
@@ -69,18 +66,19 @@ std::string kernel_section(const Json& metrics) {
       const double mean = real_member(kernel, "mean_duration_us");
       const Json deviation = sample_deviation(kernel);
       const std::string name = string_member(kernel, "name");
-      text += row(
-          {name_cell(operation["name"].get<std::string>(), 48), name_cell(name),
-           std::string(kernel_type(name)),
-           sum > 0 ? fmt::format("{:.1f}", 100 * real_member(kernel, "total_duration_us") / sum)
-                   : "not known",
-           fmt::to_string(integer_member(kernel, "count")),
-           number(member(kernel, "mean_duration_us")), number(member(kernel, "median_duration_us")),
-           number(member(kernel, "min_duration_us")), number(member(kernel, "max_duration_us")),
-           number(deviation),
-           mean > 0 && deviation.is_number()
-               ? fmt::format("{:.0f}%", 100 * deviation.get<double>() / mean)
-               : "not known"});
+      text +=
+          row({name_cell(operation["name"].get<std::string>(), 48), name_cell(name),
+               std::string(kernel_type(name)),
+               sum > 0 ? fmt::format("{:.1f}", 100 * real_member(kernel, "total_duration_us") / sum)
+                       : "not known",
+               fmt::to_string(integer_member(kernel, "count")),
+               number(member_of(kernel, "mean_duration_us")),
+               number(member_of(kernel, "median_duration_us")),
+               number(member_of(kernel, "min_duration_us")),
+               number(member_of(kernel, "max_duration_us")), number(deviation),
+               mean > 0 && deviation.is_number()
+                   ? fmt::format("{:.0f}%", 100 * deviation.get<double>() / mean)
+                   : "not known"});
     }
   }
   text += "\n";

@@ -19,15 +19,6 @@ std::string name_cell(const std::string& name, std::size_t max_bytes) {
   return "`" + cell(std::move(shown)) + "`";
 }
 
-std::string row(const std::vector<std::string>& cells) {
-  return fmt::format("| {} |\n", fmt::join(cells, " | "));
-}
-
-std::string head(const std::vector<std::string>& cells) {
-  std::vector<std::string> lines(cells.size(), "---");
-  return row(cells) + row(lines);
-}
-
 std::string number(const Json& value, const char* form) {
   return value.is_number() ? fmt::format(fmt::runtime(form), value.get<double>())
                            : std::string("not known");

@@ -9,14 +9,16 @@
 #include <vector>
 
 #include "core/json.hpp"
+#include "core/text.hpp"
 
 namespace wb::trace::markdown {
+
+using wb::markdown::head;
+using wb::markdown::row;
 
 /// Escapes bars.
 std::string cell(std::string text);
 std::string name_cell(const std::string& name, std::size_t max_bytes = 80);
-std::string row(const std::vector<std::string>& cells);
-std::string head(const std::vector<std::string>& cells);
 /// "not known" when the value is no number (no string).
 std::string number(const Json& value, const char* form = "{:.2f}");
 std::string percent(const Json& value);

@@ -8,6 +8,7 @@
 
 #include "core/ascii.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "trace/platforms.hpp"
 
 namespace wb::trace {
@@ -90,7 +91,7 @@ double rounded(double value, int digits) {
 }
 
 bool has_number(const Json& object, const char* key) {
-  return object.is_object() && object.value(key, Json()).is_number();
+  return member_of(object, key).is_number();
 }
 
 std::int64_t integer_member(const Json& object, const char* key) {
@@ -99,13 +100,12 @@ std::int64_t integer_member(const Json& object, const char* key) {
 }
 
 double real_member(const Json& object, const char* key) {
-  const Json value = object.is_object() ? object.value(key, Json()) : Json();
+  const Json& value = member_of(object, key);
   return value.is_number() ? value.get<double>() : 0;
 }
 
 std::string string_member(const Json& object, const char* key) {
-  const Json value = object.is_object() ? object.value(key, Json()) : Json();
-  return value.is_string() ? value.get<std::string>() : std::string();
+  return wb::text_of(object, key);
 }
 
 Result<MetricsRow> read_metrics_row(const CsvTable& table, std::size_t i) {

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "core/hash.hpp"
-#include "core/startable.hpp"
+#include "core/process.hpp"
 
 namespace wb::variant {
 

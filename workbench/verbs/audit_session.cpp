@@ -109,9 +109,7 @@ std::set<std::string> named_blobs(const session::EventLog& log) {
     for (std::size_t at = text.find(k_mark); at != std::string_view::npos;
          at = text.find(k_mark, at + 1)) {
       const std::string_view hex = text.substr(at + k_mark.size(), 64);
-      const bool good =
-          hex.size() == 64 && hex.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-      if (good) names.emplace(hex);
+      if (is_sha256(hex)) names.emplace(hex);
     }
   }
   return names;

@@ -9,7 +9,7 @@
 
 #include "core/inherited.hpp"
 #include "core/json.hpp"
-#include "device/control_groups.hpp"
+#include "device/cpu_limits.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"

@@ -8,6 +8,7 @@
 #include "advise/roadmap.hpp"
 #include "catalogue/causes.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "report/format.hpp"
@@ -33,10 +34,6 @@ std::optional<double> geometric_mean(const std::vector<PastPrediction>& past,
   return std::exp(sum / static_cast<double>(past.size()));
 }
 
-Json or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 /// The share is null with too few predictions.
 Json calibration_json(const std::vector<PastPrediction>& past) {
   const advise::Calibration calibration = advise::calibration_of(past);
@@ -53,8 +50,8 @@ Json technique_json(const std::string& id, const std::string& title, const Techn
           {"won", use.won},
           {"invalid", use.invalid},
           {"sessions", use.sessions.size()},
-          {"predicted", or_null(geometric_mean(use.predictions, &PastPrediction::predicted))},
-          {"measured", or_null(geometric_mean(use.predictions, &PastPrediction::measured))},
+          {"predicted", wb::or_null(geometric_mean(use.predictions, &PastPrediction::predicted))},
+          {"measured", wb::or_null(geometric_mean(use.predictions, &PastPrediction::measured))},
           {"calibration", calibration_json(use.predictions)},
           {"where", use.where}};
 }

@@ -7,7 +7,7 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "core/unfinished_folder.hpp"
+#include "core/writing.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "engine/subject.hpp"

@@ -10,11 +10,11 @@
 
 #include "analyze/analysis.hpp"
 #include "analyze/disassembly.hpp"
+#include "analyze/evidence.hpp"
 #include "analyze/measured_table.hpp"
-#include "analyze/profile_facts.hpp"
 #include "core/ascii.hpp"
 #include "core/json.hpp"
-#include "core/plain_text.hpp"
+#include "core/text.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "measure/ncu_report.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "variant/cache_trim.hpp"
@@ -19,8 +20,8 @@ constexpr double k_default_days = 30;
 constexpr double k_seconds_a_day = 86'400;
 
 std::string size_text(std::uint64_t bytes) {
-  return bytes < (1u << 20) ? fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024)
-                            : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+  const BinarySize size = binary_size(static_cast<double>(bytes), BinaryUnit::kib, BinaryUnit::mib);
+  return fmt::format("{:.1f} {}", size.value, size.unit);
 }
 
 std::string text_of_result(const variant::TrimResult& result, const fs::path& root, bool dry_run) {

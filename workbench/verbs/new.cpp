@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "core/json.hpp"
-#include "core/unfinished_folder.hpp"
+#include "core/writing.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/stored.hpp"

@@ -14,7 +14,7 @@
 #include "engine/services.hpp"
 #include "engine/stored.hpp"
 #include "report/report.hpp"
-#include "session/redacted_copy.hpp"
+#include "session/redact.hpp"
 #include "session/storage.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/copies.hpp"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "engine/budget.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"
@@ -63,10 +64,6 @@ std::string outcome_of(const Judgement& judgement) {
   return judgement.invalidity ? std::string(to_string(*judgement.invalidity)) : "pass";
 }
 
-Json number_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 /// Makes the rows, and sets their summary in `answer`.
 void tell_judgements(const std::vector<Judgement>& judgements, std::size_t of_suite, Json& answer) {
   double worst = 0;
@@ -79,11 +76,11 @@ void tell_judgements(const std::vector<Judgement>& judgements, std::size_t of_su
     answer["problems"].push_back({{"problem", label(judgement)},
                                   {"outcome", outcome_of(judgement)},
                                   {"message", judgement.message},
-                                  {"worst_share", number_or_null(judgement.worst_share)}});
+                                  {"worst_share", finite_or_null(judgement.worst_share)}});
   }
   const auto failed = first_failure(judgements);
   answer["pass"] = any && !failed;
-  answer["worst_share"] = number_or_null(worst);
+  answer["worst_share"] = finite_or_null(worst);
   if (failed) {
     answer["outcome"] = to_string(*failed->invalidity);
     answer["message"] = label(*failed) + ": " + failed->message;

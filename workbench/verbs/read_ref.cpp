@@ -45,10 +45,6 @@ Error not_there(const std::string& ref, ErrorCode code, std::string cause, std::
   return Error{code, "read the reference", printable(ref), std::move(cause), std::move(next)};
 }
 
-bool is_digest(std::string_view ref) {
-  return ref.size() == 64 && ref.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 /// A blob of the session, or an answer that a tool cut and stored beside it.
 Result<std::string> read_digest(const Services& services, const Session& session,
                                 const std::string& ref) {
@@ -102,7 +98,7 @@ bool is_event_or_iteration(std::string_view ref) {
 }
 
 Result<std::string> whole_text(const Call& call, const Session& session, const std::string& ref) {
-  if (is_digest(ref)) return read_digest(call.services, session, ref);
+  if (is_sha256(ref)) return read_digest(call.services, session, ref);
   if (is_event_or_iteration(ref)) {
     WB_TRY_ASSIGN(const Json shown, show_id(session, ref));
     return shown["value"].dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "audit/audit.hpp"
-#include "core/plain_text.hpp"
+#include "core/text.hpp"
 #include "core/writing.hpp"
 #include "engine/services.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "core/unfinished_folder.hpp"
+#include "core/writing.hpp"
 #include "engine/call.hpp"
 #include "engine/services.hpp"
 #include "html/html.hpp"

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/sanitizer.hpp"
+#include "core/process.hpp"
 #include "worker/namespaces.hpp"
 
 namespace wb::worker {

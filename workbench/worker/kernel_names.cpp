@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "worker/failure.hpp"
 #include "worker/hand_over.hpp"
 
@@ -18,9 +19,7 @@ constexpr std::size_t k_launch_size_bytes = 40;
 constexpr std::size_t k_kernel_reason_bytes = 400;
 
 std::string word_of(const Json& launch, const char* key, std::size_t max_bytes) {
-  const auto found = launch.find(key);
-  if (found == launch.end() || !found->is_string()) return {};
-  return printable(found->get<std::string>(), max_bytes);
+  return printable(text_of(launch, key), max_bytes);
 }
 
 /// The launch in the form of ncu's records, without metrics; null when malformed.

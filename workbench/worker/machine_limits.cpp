@@ -11,8 +11,7 @@
 
 #include "core/ascii.hpp"
 #include "core/process.hpp"
-#include "core/startable.hpp"
-#include "device/control_groups.hpp"
+#include "device/cpu_limits.hpp"
 
 namespace wb::worker {
 namespace {

@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/sanitizer.hpp"
+#include "core/process.hpp"
 
 namespace wb::worker {
 namespace {

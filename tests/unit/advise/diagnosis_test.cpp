@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "analyze/disassembly.hpp"
 #include "core/json.hpp"
 #include "diagnosed.hpp"
 
@@ -95,6 +96,41 @@ TEST_CASE("plans, backends and kinds of problems keep rules and causes out", "[a
   }
   Target unknown;  // of files without a device every cause is asked
   CHECK(diagnose(causes(), techniques(), unknown, {}).size() == causes().size());
+}
+
+TEST_CASE("bank conflicts are decided by the lanes in the machine code where nothing else does",
+          "[advise][causes]") {
+  // What ncu says when it may not read counters, and when its rules are silent.
+  const auto blind = finding("profile", {{"tool", "ncu"}});
+  const auto silent = finding("profile", {{"says_bank_conflicts", false}});
+  const auto launch = finding("launch", {{"units_frac", 1.0}, {"warp_lanes_frac", 1.0}});
+  const auto code_of = [](const char* stride) {
+    const auto kernels =
+        analyze::read_sass(std::string("Function : _Z1kv\n"
+                                       "  /*0000*/  S2R R11, SR_TID.X ;  /* 0x0 */\n"
+                                       "  /*0010*/  IMAD R7, R11, ") +
+                           stride +
+                           ", RZ ;  /* 0x0 */\n"
+                           "  /*0020*/  LDS R9, [R7] ;  /* 0x0 */\n"
+                           "  /*0030*/  EXIT ;  /* 0x0 */\n");
+    REQUIRE(kernels.ok());
+    return analyze::sass_findings(*kernels).front();
+  };
+  const auto state_with = [&](const Finding& code) {
+    const auto state = of("bank_conflicts", {blind, launch, code}).state;
+    CHECK(of("bank_conflicts", {silent, launch, code}).state == state);
+    return state;
+  };
+  CHECK(state_with(code_of("0x80")) == HypothesisState::supported);  // rows of 128 bytes
+  CHECK(state_with(code_of("0x84")) == HypothesisState::refuted);    // the same rows, padded
+  for (const char* stride : {"0x80", "0x84"}) {
+    Finding without = code_of(stride);
+    for (const char* figure :
+         {"worst_shared_ways", "shared_accesses_by_ways", "shared_accesses_unknown"}) {
+      REQUIRE(without.figures.erase(figure) == 1);
+    }
+    CHECK(state_with(without) == HypothesisState::undecided);
+  }
 }
 
 TEST_CASE("gains come from the remedies that are left, within the room", "[advise][causes]") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Comparisons of ours with a reference: the tables of the documents, and the conclusions that are
 // allowed.
-#include "analyze/profile_facts.hpp"
+#include "analyze/evidence.hpp"
 #include "core/json.hpp"
 #include "made_evidence.hpp"
 #include "support/catch.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Grids as a tool prints them, compared with those that batch and heads imply.
-#include "analyze/profile_facts.hpp"
+#include "analyze/evidence.hpp"
 #include "core/json.hpp"
 #include "made_evidence.hpp"
 #include "support/catch.hpp"

@@ -51,3 +51,12 @@ TEST_CASE("a short hash is the first eight digits", "[core][hash]") {
   CHECK(wb::short_hash(wb::sha256_hex("abc")) == "ba7816bf");
   CHECK(wb::short_hash("abc") == "abc");
 }
+
+TEST_CASE("a hash is told from other words", "[core][hash]") {
+  CHECK(wb::is_sha256(wb::sha256_hex("")));
+  for (const std::string& word : {std::string(), std::string(63, 'a'), std::string(65, 'a'),
+                                  std::string(64, 'A'), std::string(64, 'g')}) {
+    INFO(word);
+    CHECK_FALSE(wb::is_sha256(word));
+  }
+}

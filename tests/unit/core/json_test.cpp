@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -274,4 +276,30 @@ TEST_CASE("what is no object is a fault, and reading it is harmless", "[core][js
     REQUIRE_FALSE(result.ok());
     CHECK(holds(result.error().cause, "must be an object"));
   }
+}
+
+TEST_CASE("a forgiving read takes what has another type as absent", "[core][json]") {
+  const Json json = Json::parse(R"({"n":1.5,"i":7,"big":1e30,"s":"x","yes":true,"null":null,
+                                    "list":["a",1,"b"],"o":{"n":2}})");
+  CHECK(wb::number_of(json, "n") == 1.5);
+  CHECK(wb::integer_of(json, "i") == 7);
+  CHECK(wb::integer_of(json, "n") == 1);
+  CHECK_FALSE(wb::integer_of(json, "big"));
+  CHECK(wb::text_of(json, "s") == "x");
+  CHECK(wb::text_or(json, "n", "else") == "else");
+  CHECK(wb::is_true(json, "yes"));
+  CHECK(wb::strings_of(json, "list") == std::vector<std::string>{"a", "b"});
+  CHECK(wb::number_of(wb::member_of(json, "o"), "n") == 2);
+  for (const Json& other : {json, Json(), Json(3), Json::array({1}), Json("n")}) {
+    for (const char* key : {"null", "no such", "o"}) {
+      CHECK_FALSE((wb::number_of(other, key) || wb::integer_of(other, key)));
+      CHECK((wb::text_of(other, key).empty() && !wb::is_true(other, key)));
+      CHECK((wb::strings_of(other, key).empty() && wb::list_of(other, key).empty()));
+    }
+  }
+  CHECK_FALSE(wb::number_of(Json{{"n", std::numeric_limits<double>::infinity()}}, "n"));
+  CHECK(wb::or_null(std::optional<double>()).is_null());
+  CHECK(wb::or_null(std::optional<std::int64_t>(3)) == 3);
+  CHECK(wb::finite_or_null(std::nan("")).is_null());
+  CHECK(wb::finite_or_null(0.5) == 0.5);
 }

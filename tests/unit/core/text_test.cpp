@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Text and numbers from other systems: ASCII rules in every locale, byte order marks, line ends,
-// and whole floats as integers.
+// CSV, sizes, and whole floats as integers.
 #include <clocale>
+#include <cmath>
 
 #include "core/ascii.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
-#include "core/plain_text.hpp"
+#include "core/text.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;
@@ -81,6 +82,40 @@ TEST_CASE("texts of other editors lose their marks, not their lines", "[core][te
   const auto read = read_plain_text(RealFileSystem(), folder.path() / "t", 100, "read the table");
   REQUIRE_FALSE(read.ok());
   CHECK(read.error().message().find("UTF-16") != std::string::npos);
+}
+
+TEST_CASE("comma-separated values keep commas, quotes and line ends inside quotes",
+          "[core][text]") {
+  using Rows = std::vector<std::vector<std::string>>;
+  const auto fields_of = [](std::string_view text) {
+    Rows rows;
+    for (const CsvRow& row : parse_csv(text)) rows.push_back(row.fields);
+    return rows;
+  };
+  CHECK(fields_of("a,\"b,c\",\"d\"\"e\"\r\n\"f\ng\",,h") ==
+        Rows{{"a", "b,c", "d\"e"}, {"f\ng", "", "h"}});
+  CHECK(fields_of("\n\na\n\n") == Rows{{"a"}});
+  CHECK(fields_of("1, \"a,b\"") == Rows{{"1", " a,b"}});
+  CHECK(fields_of("").empty());
+  const auto rows = parse_csv("\na,\"b\n\nc\"\n\nd\n\"never closed, it\nends");
+  REQUIRE(rows.size() == 3);
+  CHECK((rows[0].line == 2 && rows[1].line == 6 && rows[2].line == 7));
+  CHECK((rows[0].is_closed && rows[1].is_closed && !rows[2].is_closed));
+  CHECK(rows[2].fields == std::vector<std::string>{"never closed, it\nends"});
+}
+
+TEST_CASE("sizes have the largest unit that fits", "[core][text]") {
+  CHECK((binary_size(1023).value == 1023 && binary_size(1023).unit == "B"));
+  CHECK((binary_size(1536).value == 1.5 && binary_size(1536).unit == "KiB"));
+  CHECK(binary_size(std::ldexp(3, 50)).unit == "TiB");
+  CHECK((binary_size(512, BinaryUnit::kib).value == 0.5 &&
+         binary_size(512, BinaryUnit::kib).unit == "KiB"));
+  CHECK(binary_size(std::ldexp(3, 30), BinaryUnit::kib, BinaryUnit::mib).value == 3072);
+}
+
+TEST_CASE("rows of a Markdown table", "[core][text]") {
+  CHECK(markdown::head({"a", "b"}) == "| a | b |\n| --- | --- |\n");
+  CHECK(markdown::row({"1", ""}) == "| 1 |  |\n");
 }
 
 TEST_CASE("JSON has the same numbers in a locale with a decimal comma", "[core][text]") {

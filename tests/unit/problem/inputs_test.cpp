@@ -10,7 +10,7 @@
 #include "core/half.hpp"
 #include "core/hash.hpp"
 #include "problem/attention.hpp"
-#include "problem/gemm.hpp"
+#include "problem/inner_loops.hpp"
 #include "problem/philox.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"

@@ -9,10 +9,8 @@
 #include <vector>
 
 #include "core/half.hpp"
-#include "problem/exponential.hpp"
-#include "problem/gemm.hpp"
+#include "problem/inner_loops.hpp"
 #include "problem/inputs.hpp"
-#include "problem/largest.hpp"
 #include "problem/philox.hpp"
 #include "support/catch.hpp"
 
@@ -48,7 +46,7 @@ void append(Bytes& bytes, const Bytes& more) {
 constexpr std::uint64_t k_starts[] = {0, 1, 15, 16, 31, 32, 63, 64, 0x1ffffffc3, 0x1ffffffff};
 constexpr std::size_t k_counts[] = {1, 2, 15, 16, 17, 33, 63, 64, 65, 128, 200};
 
-/// Products one after the other, as gemm.hpp promises.
+/// Products one after the other, as inner_loops.hpp promises.
 template <typename T>
 void gemm_by_definition(Panel<T> c, Panel<const T> a, Panel<const T> b, std::int64_t rows,
                         std::int64_t columns, std::int64_t depth) {

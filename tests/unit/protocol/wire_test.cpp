@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <random>
 #include <string>
 
 #include "core/json.hpp"
@@ -106,4 +107,44 @@ TEST_CASE("bad reply lines are refused", "[protocol][wire][hostile]") {
     INFO(line);
     CHECK_FALSE(parse_reply(line).ok());
   }
+}
+
+TEST_CASE("base64 agrees with the vectors of RFC 4648", "[protocol][base64]") {
+  const std::pair<std::string, std::string> vectors[] = {{"", ""},
+                                                         {"f", "Zg=="},
+                                                         {"fo", "Zm8="},
+                                                         {"foo", "Zm9v"},
+                                                         {"foob", "Zm9vYg=="},
+                                                         {"fooba", "Zm9vYmE="},
+                                                         {"foobar", "Zm9vYmFy"}};
+  for (const auto& [bytes, text] : vectors) {
+    CHECK(base64_encode(bytes) == text);
+    CHECK(*base64_decode(text) == bytes);
+  }
+}
+
+TEST_CASE("any bytes survive base64", "[protocol][base64]") {
+  std::mt19937 random(7);
+  for (std::size_t size = 0; size < 300; ++size) {
+    std::string bytes(size, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    REQUIRE(*base64_decode(base64_encode(bytes)) == bytes);
+  }
+}
+
+TEST_CASE("text that is not base64 is refused", "[protocol][base64]") {
+  for (const std::string text : {"Zg=", "Zg", "Z", "====", "=g==", "Zg==Zg==", "Zm9v\n",
+                                 "Zm 9v===", "Zh==", "Zm9=", "Z-8=", "Zm9v\x80zzz"}) {
+    INFO(text);
+    CHECK_FALSE(base64_decode(text).ok());
+  }
+  // What OpenSSL alone would take: blanks around, its own end mark, padding inside.
+  for (const std::string text :
+       {"\n\n\n\nZm9v", "Zm9v    ", "Zm9v----", "Zg==Zm9v", "Zm=v", " m9v"}) {
+    INFO(text);
+    const auto decoded = base64_decode(text);
+    REQUIRE_FALSE(decoded.ok());
+    CHECK(decoded.error().cause == "a character is outside the alphabet");
+  }
+  CHECK(base64_decode("Zh==").error().cause == "unused bits before the padding are not zero");
 }

@@ -4,7 +4,6 @@
 
 #include "core/hash.hpp"
 #include "session/log_reader.hpp"
-#include "session/redacted_copy.hpp"
 #include "unit/session/scratch.hpp"
 
 using namespace wb;

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "core/sanitizer.hpp"
+#include "core/process.hpp"
 #include "cpu/threads.hpp"
 #include "kernel_conformance.hpp"
 

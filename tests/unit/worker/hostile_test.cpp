@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/json.hpp"
-#include "core/sanitizer.hpp"
+#include "core/process.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 #include "worker/confine.hpp"

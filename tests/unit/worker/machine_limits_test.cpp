@@ -17,8 +17,8 @@
 #include <string>
 #include <utility>
 
-#include "core/startable.hpp"
-#include "device/control_groups.hpp"
+#include "core/process.hpp"
+#include "device/cpu_limits.hpp"
 #include "device/device.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <random>
 
-#include "core/csv.hpp"
 #include "measure/ncu_report.hpp"
 #include "ncu_table.hpp"
 #include "support/catch.hpp"
@@ -22,16 +21,6 @@ using namespace wb::worker;
 using wb::worker::test::k_header;
 using wb::worker::test::metric;
 using namespace std::chrono_literals;
-
-TEST_CASE("comma-separated values keep commas, quotes and line ends inside quotes",
-          "[worker][tool_report]") {
-  using Rows = std::vector<std::vector<std::string>>;
-  CHECK(parse_csv("a,\"b,c\",\"d\"\"e\"\r\n\"f\ng\",,h") ==
-        Rows{{"a", "b,c", "d\"e"}, {"f\ng", "", "h"}});
-  CHECK(parse_csv("\n\na\n\n") == Rows{{"a"}});
-  CHECK(parse_csv("\"never closed, it ends") == Rows{{"never closed, it ends"}});
-  CHECK(parse_csv("").empty());
-}
 
 TEST_CASE("a profile has one record for each launch", "[worker][tool_report]") {
   const std::string text =

@@ -1,17 +1,66 @@
 // SPDX-License-Identifier: MIT
-// HeadReader: reads the tensors of one (b, h), in any layout and dtype, into panels for oracle and
-// std.
+// The inner loops of oracle and std: C += A B on small row-major panels, conversion of stored
+// elements to double or float, exponentials (vectorized, since they took a third of a verdict's
+// time), the largest of values. Every element of C adds its products in order without fused
+// multiply-add, so that results do not depend on the host's vector width.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
-#include "problem/gemm.hpp"
+#include "core/dtype.hpp"
 #include "problem/inputs.hpp"
+#include "problem/isa.hpp"
 
 namespace wb::problem {
 
+/// A row-major matrix in memory: element (i, j) is data[i * stride + j].
+template <typename T>
+struct Panel {
+  T* data;
+  std::int64_t stride;
+};
+
+/// C[rows x columns] += A[rows x depth] B[depth x columns]. `isa` must be one that this host
+/// supports.
+void gemm_add(Panel<double> c, Panel<const double> a, Panel<const double> b, std::int64_t rows,
+              std::int64_t columns, std::int64_t depth, Isa isa = widest_isa());
+void gemm_add(Panel<float> c, Panel<const float> a, Panel<const float> b, std::int64_t rows,
+              std::int64_t columns, std::int64_t depth, Isa isa = widest_isa());
+
+/// Converts `count` stored elements exactly.
+void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, double* to);
+void load_elements(Dtype dtype, const std::byte* from, std::int64_t count, float* to);
+
+/// values[i] = exp(values[i]), within one unit in the last place; the same bits on every host.
+/// Gives 0 below the least normal number and infinity above the largest; NaN stays. `isa` must be
+/// one that this host supports.
+void exponentials(double* values, std::int64_t count, Isa isa = widest_isa());
+/// Computes in double, then rounds to float, as the GPU's judge does.
+void exponentials(float* values, std::int64_t count, Isa isa = widest_isa());
+
+/// The largest of `start` and the values, ignoring NaN. It uses several lanes because a single
+/// running maximum would make each comparison wait for the one before.
+template <typename T>
+T largest(const T* values, std::int64_t count, T start) {
+  constexpr std::int64_t k_lanes = 16;
+  T lanes[k_lanes];
+  for (T& lane : lanes) lane = start;
+  std::int64_t i = 0;
+  for (; i + k_lanes <= count; i += k_lanes) {
+    for (std::int64_t j = 0; j < k_lanes; ++j) {
+      lanes[j] = lanes[j] < values[i + j] ? values[i + j] : lanes[j];
+    }
+  }
+  T largest = start;
+  for (const T lane : lanes) largest = largest < lane ? lane : largest;
+  for (; i < count; ++i) largest = largest < values[i] ? values[i] : largest;
+  return largest;
+}
+
+/// Reads the tensors of one (b, h), in any layout and dtype, into panels for oracle and std.
 template <typename T>
 class HeadReader {
  public:

@@ -1,14 +1,57 @@
 // SPDX-License-Identifier: MIT
-// A roadmap as JSON, for the verb `advise` and the event roadmap_made.
-#include "advise/roadmap.hpp"
+// Diagnoses and roadmaps as JSON, for the verbs `diagnose` and `advise` and the events
+// causes_decided and roadmap_made.
 #include "core/json.hpp"
+#include "advise/diagnosis.hpp"
+#include "advise/roadmap.hpp"
+#include "core/json_fields.hpp"
 
 namespace wb::advise {
-namespace {
 
-Json or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
+Json to_json(const Diagnosis& diagnosis) {
+  const catalogue::Cause& cause = *diagnosis.cause;
+  Json evidence = Json::array(), needs = Json::array();
+  for (const CauseEvidence& one : diagnosis.evidence) {
+    evidence.push_back({{"says", one.supports ? "supported" : "refuted"},
+                        {"strength", to_string(one.strength)},
+                        {"analysis", one.analysis},
+                        {"statement", one.statement},
+                        {"problem", one.problem},
+                        {"by", one.by},
+                        {"events", one.events}});
+  }
+  if (diagnosis.state == measure::HypothesisState::undecided) {
+    for (const catalogue::CauseNeed& need : cause.needs) {
+      needs.push_back({{"verb", need.verb},
+                       {"arguments", need.arguments},
+                       {"brings", need.brings},
+                       {"probe", need.probe.empty() ? Json(nullptr) : Json(need.probe)}});
+    }
+  }
+  Json gain;
+  if (diagnosis.gain) {
+    gain = {{"low", diagnosis.gain->low},
+            {"expected", diagnosis.gain->expected},
+            {"high", diagnosis.gain->high}};
+  }
+  return {{"cause", cause.id},
+          {"title", cause.title},
+          {"theory", cause.theory},
+          {"test", cause.test},
+          {"prediction", cause.prediction},
+          {"state", to_string(diagnosis.state)},
+          {"strength", diagnosis.strength ? Json(to_string(*diagnosis.strength)) : Json(nullptr)},
+          {"contradictory", diagnosis.is_contradictory},
+          {"where", diagnosis.where},
+          {"share_frac", diagnosis.share_frac},
+          {"evidence", std::move(evidence)},
+          {"evidence_left_out", diagnosis.evidence_left_out},
+          {"needs", std::move(needs)},
+          {"remedies", diagnosis.remedies},
+          {"gain", std::move(gain)}};
 }
+
+namespace {
 
 Json entry_json(const RoadmapEntry& entry) {
   const catalogue::Technique& technique = *entry.technique;

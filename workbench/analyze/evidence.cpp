@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "analyze/profile_facts.hpp"
-#include "core/json.hpp"
+#include "analyze/evidence.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +10,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
+
+#include "core/json.hpp"
+#include "core/json_fields.hpp"
+#include "core/text.hpp"
 
 namespace wb::analyze {
 
@@ -19,11 +24,6 @@ namespace {
 
 constexpr std::int64_t k_max_product = std::int64_t{1} << 50;  // more blocks than any grid has
 constexpr double k_max_count = 1e15;
-
-std::string text_of(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 /// "(8, 32, 1)" -> 256. Nothing when a size is missing, not positive, or implausibly large.
 std::optional<std::int64_t> product_of(std::string_view sizes) {
@@ -46,14 +46,13 @@ std::optional<std::int64_t> product_of(std::string_view sizes) {
 /// ncu's numeric metrics, by "name [unit]".
 std::map<std::string, double> numbers_of(const Json& launch) {
   std::map<std::string, double> numbers;
-  const auto metrics = launch.find("metrics");
-  if (metrics == launch.end() || !metrics->is_object()) return numbers;
-  for (const auto& [key, metric] : metrics->items()) {
-    if (!metric.is_object()) continue;
-    const auto value = metric.find("value");
-    if (value == metric.end() || !value->is_number()) continue;
+  const Json& metrics = member_of(launch, "metrics");
+  if (!metrics.is_object()) return numbers;
+  for (const auto& [key, metric] : metrics.items()) {
+    const Json& value = member_of(metric, "value");
+    if (!value.is_number()) continue;
     const std::string name = key.substr(0, key.find(" ["));
-    numbers[name + " [" + text_of(metric, "unit") + "]"] = value->get<double>();
+    numbers[name + " [" + text_of(metric, "unit") + "]"] = value.get<double>();
   }
   return numbers;
 }
@@ -104,13 +103,11 @@ void add_launches(Evidence& evidence, const Json& launches, const std::string& s
         count_of(kernel.metrics, "Static Shared Memory Per Block [byte/block]");
     kernel.dynamic_shared_bytes =
         count_of(kernel.metrics, "Dynamic Shared Memory Per Block [byte/block]");
-    const auto share = launch.find("share_frac");
-    if (share != launch.end() && share->is_number()) kernel.share_frac = share->get<double>();
-    const auto advice = launch.find("advice");
-    if (advice != launch.end() && advice->is_array()) {
-      for (const Json& one : *advice) {
-        if (one.is_object()) kernel.advice.push_back(text_of(one, "text"));
-      }
+    if (const Json& share = member_of(launch, "share_frac"); share.is_number()) {
+      kernel.share_frac = share.get<double>();
+    }
+    for (const Json& one : list_of(launch, "advice")) {
+      if (one.is_object()) kernel.advice.push_back(text_of(one, "text"));
     }
     kernel.events = events;
     evidence.kernels.push_back(std::move(kernel));
@@ -124,16 +121,14 @@ void add_profile(Evidence& evidence, const Json& payload, std::int64_t event) {
   const std::string tool = named.empty() ? "ncu" : named;  // older logs name no tool
   if (tool != "ncu" && tool != "torch.profiler") return;
   const std::string subject = text_of(payload, "subject");
-  const auto available = payload.find("available");
-  if (available == payload.end() || !available->is_boolean() || !available->get<bool>()) {
+  if (!is_true(payload, "available")) {
     evidence.blind_spots.push_back({subject, tool, text_of(payload, "reason"), {event}});
     return;
   }
   const auto problem = problem::parse_problem(text_of(payload, "problem"));
-  const auto records = payload.find("records");
-  if (!problem.ok() || records == payload.end() || !records->is_object()) return;
-  add_launches(evidence, records->value("launches", Json::array()), subject, *problem, tool,
-               {event});
+  const Json& records = member_of(payload, "records");
+  if (!problem.ok() || !records.is_object()) return;
+  add_launches(evidence, list_of(records, "launches"), subject, *problem, tool, {event});
 }
 
 void add_ptxas(Evidence& evidence, const variant::PtxasRecord& record, const std::string& subject,
@@ -148,6 +143,72 @@ void add_ptxas(Evidence& evidence, const variant::PtxasRecord& record, const std
     kernel.events = events;
     evidence.kernels.push_back(std::move(kernel));
   }
+}
+
+bool has_time(const measure::Observation& observation) {
+  const double median_us = observation.measurement.median_us;
+  return median_us > 0 && std::isfinite(median_us);
+}
+
+std::optional<double> last_level_cache_bytes(const device::Device& device) {
+  if (device.l3_bytes && device.l3_bytes->value > 0) return device.l3_bytes->value;
+  if (device.l2_bytes && device.l2_bytes->value > 0) return device.l2_bytes->value;
+  return std::nullopt;
+}
+
+std::optional<double> known(const std::optional<device::DeviceFact>& fact) {
+  if (!fact || !(fact->value > 0) || !std::isfinite(fact->value)) return std::nullopt;
+  return fact->value;
+}
+
+std::optional<bool> shows_memory(measure::PlanKind plan, const device::Device& device,
+                                 const problem::Work& demanded) {
+  if (plan == measure::PlanKind::cold) return true;
+  const auto cache_bytes = last_level_cache_bytes(device);
+  if (!cache_bytes) return std::nullopt;
+  return demanded.min_bytes > *cache_bytes;
+}
+
+std::optional<std::int64_t> most_blocks(const measure::Evidence& evidence,
+                                        const measure::Observation& observation) {
+  std::optional<std::int64_t> most;
+  for (const measure::KernelFacts& kernel : evidence.kernels) {
+    if (!kernel.problem || !kernel.blocks || kernel.subject != observation.subject) continue;
+    if (problem::to_text(*kernel.problem) != problem::to_text(observation.problem)) continue;
+    most = std::max(most.value_or(0), *kernel.blocks);
+  }
+  return most;
+}
+
+bool is_reference(const measure::Evidence& evidence, std::string_view subject) {
+  return std::any_of(evidence.beside.begin(), evidence.beside.end(),
+                     [&](const measure::Observation& other) { return other.subject == subject; });
+}
+
+bool is_observed(const measure::Evidence& evidence, std::string_view subject) {
+  return evidence.observations.empty() ||
+         std::any_of(evidence.observations.begin(), evidence.observations.end(),
+                     [&](const measure::Observation& one) {
+                       return one.subject == subject && has_time(one);
+                     });
+}
+
+bool is_told_plan(const measure::Evidence& evidence, measure::PlanKind plan) {
+  const bool has_hot = std::any_of(
+      evidence.observations.begin(), evidence.observations.end(),
+      [](const measure::Observation& one) { return one.plan == measure::PlanKind::hot; });
+  return plan == measure::PlanKind::hot || !has_hot;
+}
+
+std::string_view unit_word(const device::Device& device) {
+  if (device.backend == "cuda") return "SMs";
+  return device.backend == "hip" ? "CUs" : "cores";
+}
+
+std::string byte_words(double bytes) {
+  const BinarySize size = binary_size(bytes, BinaryUnit::b, BinaryUnit::gib);
+  return size.unit == "B" ? fmt::format("{:.0f} bytes", size.value)
+                          : fmt::format("{:.4g} {}", size.value, size.unit);
 }
 
 }  // namespace wb::analyze

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Evidence from the records of tools and of the compiler, for those who gather it (from a live
+// session, a log, files), and the questions that several analyses ask of it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json_fwd.hpp"
+#include "measure/finding.hpp"
+#include "variant/ptxas_record.hpp"
+
+namespace wb::analyze {
+
+/// Adds a profile_taken payload (docs/contracts/events.md): kernels from a profiler (ncu,
+/// torch.profiler), else a blind spot with its reason; other tools' answers add nothing. Malformed
+/// records are skipped.
+void add_profile(measure::Evidence& evidence, const Json& payload, std::int64_t event);
+
+/// Adds launches in the form of read_ncu_report(), of one call of a subject on a problem.
+void add_launches(measure::Evidence& evidence, const Json& launches, const std::string& subject,
+                  const problem::Problem& problem, const std::string& source,
+                  const std::vector<std::int64_t>& events);
+
+/// Adds ptxas' facts about a build's kernels.
+void add_ptxas(measure::Evidence& evidence, const variant::PtxasRecord& record,
+               const std::string& subject, const std::vector<std::int64_t>& events);
+
+// Asked by the analyses
+// ----------------------------------------------------------------------------------
+
+[[nodiscard]] bool has_time(const measure::Observation& observation);
+
+/// Bytes of the last-level cache, if known.
+[[nodiscard]] std::optional<double> last_level_cache_bytes(const device::Device& device);
+
+[[nodiscard]] std::optional<double> known(const std::optional<device::DeviceFact>& fact);
+
+/// Whether a plan's times can depend on main memory: cold always; hot and eager only if the
+/// problem's tensors exceed the last-level cache. Nothing when unknown.
+[[nodiscard]] std::optional<bool> shows_memory(measure::PlanKind plan, const device::Device& device,
+                                               const problem::Work& demanded);
+
+/// The largest number of blocks of the launches that tools saw of that subject on that problem.
+[[nodiscard]] std::optional<std::int64_t> most_blocks(const measure::Evidence& evidence,
+                                                      const measure::Observation& observation);
+
+/// The main launch of a call: the one with the largest share of kernel time, else the most threads.
+/// Null when no tool saw one (launch.cpp).
+[[nodiscard]] const measure::KernelFacts* main_launch(const measure::Evidence& evidence,
+                                                      const measure::Observation& observation);
+
+/// True when the others are compared with this subject.
+[[nodiscard]] bool is_reference(const measure::Evidence& evidence, std::string_view subject);
+
+/// True when the evidence is about this subject: it was timed, or no subject was.
+[[nodiscard]] bool is_observed(const measure::Evidence& evidence, std::string_view subject);
+
+/// The plan to report when plans say much the same: hot if there is one.
+[[nodiscard]] bool is_told_plan(const measure::Evidence& evidence, measure::PlanKind plan);
+
+/// The name of a device's independent units.
+[[nodiscard]] std::string_view unit_word(const device::Device& device);
+
+/// "32 KiB", "1.5 MiB": bytes of caches and tensors.
+[[nodiscard]] std::string byte_words(double bytes);
+
+}  // namespace wb::analyze
