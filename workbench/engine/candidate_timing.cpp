@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "core/json.hpp"
+#include "engine/candidate_timing.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/evidence.hpp"
 #include "engine/floors.hpp"
 #include "engine/iteration.hpp"
 #include "engine/objective.hpp"
-#include "engine/regimes.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"

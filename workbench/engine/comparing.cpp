@@ -8,10 +8,10 @@
 #include <cmath>
 
 #include "core/json.hpp"
+#include "engine/candidate_timing.hpp"
 #include "engine/context.hpp"
 #include "engine/first_calls.hpp"
 #include "engine/objective.hpp"
-#include "engine/regimes.hpp"
 #include "engine/timing.hpp"
 
 namespace wb::engine {

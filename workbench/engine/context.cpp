@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/environment.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::engine {
 

@@ -9,15 +9,15 @@
 
 #include "core/json.hpp"
 #include "engine/baseline.hpp"
-#include "engine/budget.hpp"
 #include "engine/call.hpp"
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
 #include "engine/engine_state.hpp"
 #include "engine/milestones.hpp"
-#include "engine/replay.hpp"
+#include "engine/recorded_calls.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
+#include "engine/spending.hpp"
 #include "engine/verb.hpp"
 
 namespace wb::engine {

@@ -13,7 +13,7 @@
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
-#include "engine/replay.hpp"
+#include "engine/recorded_calls.hpp"
 
 namespace wb::engine {
 

@@ -7,14 +7,14 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/budget.hpp"
 #include "engine/building.hpp"
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
-#include "engine/environment.hpp"
 #include "engine/recorded.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/verdicts.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::engine {
 

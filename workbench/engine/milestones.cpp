@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/json.hpp"
-#include "engine/budget.hpp"
 #include "engine/context.hpp"
+#include "engine/spending.hpp"
 
 namespace wb::engine {
 namespace {

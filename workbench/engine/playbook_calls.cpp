@@ -10,9 +10,9 @@
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "engine/engine_state.hpp"
-#include "engine/environment.hpp"
-#include "engine/replay.hpp"
+#include "engine/recorded_calls.hpp"
 #include "engine/verb.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::engine {
 

@@ -6,7 +6,7 @@
 #include "engine/closing.hpp"
 #include "engine/engine.hpp"
 #include "engine/engine_state.hpp"
-#include "engine/replay.hpp"
+#include "engine/recorded_calls.hpp"
 
 namespace wb::engine {
 

@@ -2,7 +2,7 @@
 // Both regimes at confirmation: on a GPU a compute-bound problem is also timed in the regime that
 // the objective does not name, because clocks under lasting load may favor another kernel.
 // combine_regimes() decides.
-#include "engine/regimes.hpp"
+#include "engine/candidate_timing.hpp"
 
 #include <algorithm>
 #include <set>

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "engine/budget.hpp"
 #include "engine/objective.hpp"
+#include "engine/spending.hpp"
 #include "measure/plan.hpp"
 #include "measure/statistics.hpp"
 #include "problem/suite.hpp"

@@ -4,12 +4,12 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/budget.hpp"
 #include "engine/building.hpp"
 #include "engine/context.hpp"
 #include "engine/iteration.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
+#include "engine/spending.hpp"
 #include "search/program.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/remote_evaluator.hpp"

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/budget.hpp"
 #include "engine/building.hpp"
 #include "engine/context.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "tune/builds.hpp"
 #include "tune/evaluation.hpp"

@@ -11,8 +11,8 @@
 
 #include "core/json.hpp"
 #include "engine/call.hpp"
-#include "engine/environment.hpp"
 #include "engine/services.hpp"
+#include "engine/worker.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/exit_code.hpp"
 #include "verbs/standings.hpp"

@@ -15,7 +15,7 @@
 #include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
-#include "engine/replay.hpp"
+#include "engine/recorded_calls.hpp"
 #include "session/log.hpp"
 #include "session/storage.hpp"
 

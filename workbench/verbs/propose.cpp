@@ -6,11 +6,11 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/budget.hpp"
 #include "engine/building.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/iteration.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "engine/verdicts.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `record usage`: logs the cost of an agent's model.
 #include "core/json.hpp"
-#include "engine/budget.hpp"
 #include "engine/call.hpp"
 #include "engine/context.hpp"
+#include "engine/spending.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"

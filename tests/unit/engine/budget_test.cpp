@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "engine/budget.hpp"
 #include "core/json.hpp"
+#include "engine/spending.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "engine/objective.hpp"
 #include "core/json.hpp"
+#include "engine/objective.hpp"
 
 #include <cmath>
 

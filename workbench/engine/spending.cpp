@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/budget.hpp"
+#include "engine/spending.hpp"
 
 #include <fmt/format.h>
 

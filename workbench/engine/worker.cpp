@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/environment.hpp"
+#include "engine/worker.hpp"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>

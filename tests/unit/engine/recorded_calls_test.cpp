@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/replay.hpp"
+#include "engine/recorded_calls.hpp"
 #include "core/json.hpp"
 
 #include "support/catch.hpp"
