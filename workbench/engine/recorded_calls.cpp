@@ -5,18 +5,32 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
+#include "engine/closing.hpp"
+#include "engine/context.hpp"
+#include "engine/engine.hpp"
 
 namespace wb::engine {
 
+using session::FoldDepth;
+using session::Session;
+using session::SessionStatus;
+using session::SessionView;
 using session::VerbRecord;
 
 namespace {
 
 constexpr std::size_t k_inline_max_bytes = 32u << 10;
 
+/// The call that closes a session has no answer in its log, since nothing follows session_closed.
+constexpr std::string_view k_closing_verb = "close";
+
+Json error_json(const Error& error) {
+  return {{"code", to_string(error.code)}, {"message", error.message()}};
+}
+
 }  // namespace
 
-Result<void> move_to_blob(session::Session& session, Json& payload, const std::string& member) {
+Result<void> move_to_blob(Session& session, Json& payload, const std::string& member) {
   const auto found = payload.find(member);
   if (found == payload.end()) return {};
   const std::string text = found->dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -27,7 +41,7 @@ Result<void> move_to_blob(session::Session& session, Json& payload, const std::s
   return {};
 }
 
-Result<Json> with_blob(const session::Session& session, Json payload, const std::string& member) {
+Result<Json> with_blob(const Session& session, Json payload, const std::string& member) {
   const auto found = payload.find(member + "_blob");
   if (found == payload.end() || !found->is_string()) return payload;
   WB_TRY_ASSIGN(const std::string text, session.read_blob(found->get<std::string>()));
@@ -86,6 +100,80 @@ Json Replay::take_dropped_from() {
   Json value = m_dropped_from ? Json(*m_dropped_from) : Json(nullptr);
   m_dropped_from.reset();
   return value;
+}
+
+void RecordedCalls::follow(const SessionView& view) {
+  m_next = view.verbs.empty() ? 1 : view.verbs.back().n + 1;
+}
+
+void RecordedCalls::forget() {
+  m_next = 1;
+  replay = Replay();
+}
+
+Result<std::optional<Json>> RecordedCalls::answered_before(const std::string& request_id,
+                                                           const std::string& verb,
+                                                           const Json& args) {
+  WB_TRY_ASSIGN(const SessionView* current, m_context.session->current(FoldDepth::full));
+  const SessionView& view = *current;
+  for (const session::VerbRecord& record : view.verbs) {
+    const bool has_closed = &record == &view.verbs.back() && record.verb == k_closing_verb &&
+                            view.status == SessionStatus::closed;
+    if (record.request_id != request_id || (!record.answer && !has_closed)) continue;
+    if (record.verb != verb) {
+      return Error{ErrorCode::usage, "repeat the request", request_id,
+                   fmt::format("it was {}, not {}", record.verb, verb), "use a new request_id"};
+    }
+    if (record.args_sha256 != arguments_hash(args)) {
+      return Error{ErrorCode::usage, "repeat the request", request_id,
+                   "its first call had other arguments", "use a new request_id"};
+    }
+    if (!record.answer) {
+      WB_TRY_ASSIGN(const std::string oid, m_context.session->commit_of_closing());
+      return std::optional<Json>(Json{{"result", closed_answer(*m_context.session, oid)}});
+    }
+    WB_TRY_ASSIGN(Json answer, with_blob(*m_context.session, *record.answer, "result"));
+    return std::optional<Json>(std::move(answer));
+  }
+  return std::optional<Json>{};
+}
+
+Result<Json> RecordedCalls::run(const SessionCall& call,
+                                const std::function<Result<Json>()>& body) {
+  if (call.request_id) {
+    WB_TRY_ASSIGN(const auto before, answered_before(*call.request_id, call.verb, call.args));
+    if (before) return replay_answer(*before);
+  }
+  const std::int64_t n = m_next++;
+  Json called{{"n", n},
+              {"verb", call.verb},
+              {"args_sha256", arguments_hash(call.args)},
+              {"args", call.args},
+              {"request_id", call.request_id ? Json(*call.request_id) : Json(nullptr)},
+              {"caller", call.in_playbook ? "playbook" : "client"},
+              {"dropped_from", replay.take_dropped_from()}};
+  WB_TRY(move_to_blob(*m_context.session, called, "args"));
+  WB_TRY(m_context.log("verb_called", std::move(called)));
+  Result<Json> result = body();
+  // Report a removed session first: nothing can be stored any more, and the playbook is not at
+  // fault.
+  if (!result && m_context.session) WB_TRY(m_context.session->check_place());
+  // An error of the environment leaves the call without an answer, so that it runs again.
+  if (!result && ends_session(result.error().code)) return result;
+  if (call.verb == k_closing_verb && result) {
+    m_context.let_go();  // nothing follows session_closed
+    forget();
+    return result;
+  }
+  Json answer{{"n", n}};
+  if (result) {
+    answer["result"] = *result;
+  } else {
+    answer["error"] = error_json(result.error());
+  }
+  WB_TRY(move_to_blob(*m_context.session, answer, "result"));
+  WB_TRY(m_context.log("verb_answered", std::move(answer)));
+  return result;
 }
 
 }  // namespace wb::engine

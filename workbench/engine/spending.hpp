@@ -1,31 +1,51 @@
 // SPDX-License-Identifier: MIT
-// Budgets and stop rules: when a session must not start another iteration. Pure functions over the
-// folded session.
+// What a session has spent: the debits that this process logs, and the budgets and stop rules under
+// which a session must not start another iteration.
 #pragma once
 
-#include <chrono>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
+#include "session/ledger.hpp"
 #include "session/view.hpp"
+#include "variant/builder.hpp"
 
 namespace wb::engine {
 
-/// An absent member means no limit.
-struct Budget {
-  std::optional<std::int64_t> evaluations;  ///< iterations after the baseline
-  std::optional<double> wall_s;             ///< since the session opened, pauses included
-  std::optional<double> usd;
+struct Budget;  // settings.hpp
+struct Context;
+struct StopRules;
+
+/// The ledger of one process for the session that it holds.
+class Spending {
+ public:
+  explicit Spending(Context& context) : m_context(context) {}
+
+  session::Ledger spent;               ///< by this process; for progress only
+  std::optional<double> best_speedup;  ///< confirmed, over the start; for progress only
+  double reported_budget_share = 0;    ///< the largest that users were told of
+
+  /// `parts`: seconds by purpose; may be null.
+  Result<void> debit(session::CostItem item, double quantity_s, std::string_view what, Json parts);
+  Result<void> debit(session::CostItem item, double quantity_s, std::string_view what);
+  /// Debits compile seconds, or the worker wall time since the last debit.
+  Result<void> debit_compile(const variant::BuildRecord& record, std::string_view what);
+  Result<void> debit_device(std::string_view what);
+  /// Keeps the wall time spent waiting for the running worker, to be debited.
+  void collect_worker_time();
+  /// The worker wall time by verb since the last debit, which is then never debited here.
+  std::map<std::string, double> take_worker_time();
+  /// After the session was released.
+  void forget();
+
+ private:
+  Context& m_context;
+  std::map<std::string, double> m_undebited_s;  ///< worker wall time by verb
 };
-struct StopRules {
-  std::optional<std::int64_t> plateau;         ///< successive iterations without a win
-  std::optional<std::int64_t> equal_failures;  ///< successive failures with the same invalidity
-};
-Json to_json(const Budget& budget);
-Json to_json(const StopRules& rules);
-Result<Budget> budget_from_json(const Json& json);
-Result<StopRules> stop_rules_from_json(const Json& json);
 
 /// Why no further iteration may start ("budget: 10 of 10 evaluations"), or nothing. A money budget
 /// without a known rate stops nothing and sets `warning`.

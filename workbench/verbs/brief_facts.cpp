@@ -9,7 +9,6 @@
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/spending.hpp"
-#include "engine/stored.hpp"
 #include "report/report.hpp"
 #include "session/storage.hpp"
 #include "verbs/technique_history.hpp"

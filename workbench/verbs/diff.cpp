@@ -10,8 +10,8 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/services.hpp"
+#include "engine/verb.hpp"
 #include "engine/worker.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/exit_code.hpp"

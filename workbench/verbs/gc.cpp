@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
+#include "engine/verb.hpp"
 #include "variant/cache_trim.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"

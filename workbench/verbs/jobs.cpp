@@ -143,7 +143,7 @@ Result<JobFacts> look(Context& context, const fs::path& folder,
   JobFacts facts;
   // Check the lock first: a process that ends between the two checks has written everything.
   facts.pid = runner_of(folder);
-  WB_TRY_ASSIGN(const Session* session, context.recent.read(context.services.file_system, folder));
+  WB_TRY_ASSIGN(const Session* session, context.recent->read(context.services.file_system, folder));
   WB_TRY_ASSIGN(const SessionView* current, session->current(session::FoldDepth::full));
   const SessionView& view = *current;
   const VerbRecord* call = find_call(view, request);

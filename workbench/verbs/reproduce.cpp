@@ -7,12 +7,10 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
-#include "engine/objective.hpp"
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
-#include "engine/stored.hpp"
+#include "engine/verb.hpp"
 #include "engine/worker.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/exit_code.hpp"

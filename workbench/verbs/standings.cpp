@@ -7,7 +7,7 @@
 
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
-#include "engine/stored.hpp"
+#include "engine/settings.hpp"
 #include "engine/worker.hpp"
 #include "verbs/figure_change.hpp"
 

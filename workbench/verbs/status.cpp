@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `status`: the state of a session on one screen.
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
