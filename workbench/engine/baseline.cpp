@@ -10,17 +10,18 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/building.hpp"
 #include "engine/closing.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/evidence.hpp"
 #include "engine/floors.hpp"
+#include "engine/recorded.hpp"
 #include "engine/settings.hpp"
-#include "engine/stored.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::engine {
 
@@ -86,8 +87,8 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
     variants.push_back(std::move(variant));
   }
   const std::vector<Problem> problems = measured_problems(context.settings.suite);
-  if (context.worker) {
-    context.worker->announce_python(
+  if (auto& client = context.worker->client) {
+    client->announce_python(
         std::count_if(variants.begin(), variants.end(), [&problems](const Variant& variant) {
           return variant.manifest.backend == variant::Backend::python &&
                  takes_any(variant, problems);
@@ -128,7 +129,7 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
     }
     rivals.push_back(*std::move(rival));
   }
-  if (context.worker) context.worker->announce_python(0);
+  if (auto& client = context.worker->client) client->announce_python(0);
   return rivals;
 }
 
@@ -239,7 +240,7 @@ Result<Json> run_baseline(Context& context, std::int64_t number) {
                                            {"configuration", variant::to_json(start.configuration)},
                                            {"speedup", nullptr},
                                            {"interval", nullptr}}));
-  WB_TRY(context.debit_device("baseline"));
+  WB_TRY(context.spending->debit_device("baseline"));
   const Json closed{
       {"iteration", number},
       {"outcome", "baseline"},

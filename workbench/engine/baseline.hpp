@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The baseline: start and rivals of a session, judged and timed, or restored from its log.
+// The baseline: start and rivals of a session, judged and timed.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,5 @@ struct Context;
 /// Runs iteration 0 (or its repeat after an abandoned one): noise floors, start, rivals. Fills the
 /// context's incumbent, rivals and floors.
 Result<Json> run_baseline(Context& context, std::int64_t number);
-/// Fills incumbent, rivals and floors from a log with a closed baseline.
-Result<void> restore_context(Context& context);
 
 }  // namespace wb::engine

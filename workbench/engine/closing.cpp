@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "engine/context.hpp"
-#include "engine/milestones.hpp"
+#include "engine/spending.hpp"
 #include "report/report.hpp"
 
 namespace wb::engine {
@@ -36,6 +37,42 @@ std::string cost_text(const Ledger& ledger) {
 double device_seconds(const Ledger& ledger) {
   const auto found = ledger.items.find(session::CostItem::device);
   return found == ledger.items.end() ? 0.0 : found->second.quantity;
+}
+
+constexpr std::array k_budget_percents{50, 80};
+
+void tell(const Context& context, std::string_view event, Json details) {
+  details["event"] = event;
+  details["session"] = context.session ? context.session->folder().string() : "";
+  details["best_speedup"] =
+      context.spending->best_speedup ? Json(*context.spending->best_speedup) : Json(nullptr);
+  context.services.on_milestone(details);
+}
+
+/// After an iteration was closed and committed. `closed` is the payload of iteration_closed. A
+/// share of the budget is reported once, by the iteration that crosses it.
+Result<void> report_iteration_milestone(Context& context, const Json& closed,
+                                        std::string_view variant) {
+  if (!context.services.on_milestone) return {};
+  const std::string outcome = closed.value("outcome", "");
+  const Json details{{"iteration", closed.value("iteration", Json())},
+                     {"variant", variant},
+                     {"speedup", closed.value("speedup", Json())},
+                     {"invalidity", closed.value("invalidity", Json())},
+                     {"message", closed.value("message", "")}};
+  if (outcome == "win") tell(context, "win", details);
+  if (outcome == "invalid") tell(context, "failure", details);
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(FoldDepth::brief));
+  const double share = budget_share(*view, context.settings.budget, context.elapsed_s());
+  for (const int percent : k_budget_percents) {
+    const double limit = percent / 100.0;
+    if (share >= limit && context.spending->reported_budget_share < limit) {
+      tell(context, "budget", {{"percent", percent}});
+    }
+  }
+  context.spending->reported_budget_share =
+      std::max(context.spending->reported_budget_share, share);
+  return {};
 }
 
 }  // namespace
@@ -82,7 +119,7 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
 Result<void> abandon_in_flight(Context& context, const SessionView& view, std::string_view reason) {
   const IterationView* open = view.in_flight();
   if (open == nullptr) return {};
-  WB_TRY(context.debit_device("abandoned"));
+  WB_TRY(context.spending->debit_device("abandoned"));
   WB_TRY(close_iteration(context, {.closed = {{"iteration", open->number},
                                               {"outcome", "abandoned"},
                                               {"invalidity", nullptr},
@@ -106,6 +143,10 @@ Json closed_answer(const session::Session& session, const std::string& commit) {
   return Json{{"session", folder.string()},
               {"report", (folder / "reports" / "session.md").string()},
               {"commit", commit}};
+}
+
+void report_end_milestone(Context& context, std::string_view how, std::string_view reason) {
+  if (context.services.on_milestone) tell(context, "end", {{"how", how}, {"reason", reason}});
 }
 
 }  // namespace wb::engine

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Closes an iteration: pages, iteration_closed, the commit, the session's report.
+// Closes an iteration: pages, iteration_closed, the commit, the session's report; and tells users
+// who do not watch (Services::on_milestone) of a win, a failure, half and four fifths of the
+// budget, the end.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/error.hpp"
 #include "core/json.hpp"
 #include "session/session.hpp"
 
@@ -29,5 +32,8 @@ Result<void> write_session_report(Context& context);
 
 /// The answer of the closing verb, for the commit that it made.
 Json closed_answer(const session::Session& session, const std::string& commit);
+
+/// Tells of the end: the session was closed or paused.
+void report_end_milestone(Context& context, std::string_view how, std::string_view reason);
 
 }  // namespace wb::engine

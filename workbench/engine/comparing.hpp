@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Comparisons of lanes by the session's noise floors, and their events.
+// From lanes to comparisons: the figure of a lane or the reasons for having none, and comparisons
+// by the session's noise floors, with their events.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,36 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "engine/objective.hpp"
+#include "engine/settings.hpp"
 #include "engine/timing.hpp"
 #include "search/strategy.hpp"
 
 namespace wb::engine {
+
+struct Context;
+
+/// Seed of all resampling of turns; fixed, so that the same log gives the same report.
+inline constexpr std::uint64_t k_bootstrap_seed = 20'250'101;
+
+/// NaN when no turn counts, since 0 would be a figure.
+double lane_median_us(const Lane& lane);
+/// The value, or null when it is not finite or not above 0.
+Json figure_or_null(double value);
+/// Why there is no figure; empty where there is one.
+std::string why_no_figure(const Lane& lane);
+/// Two lanes of the same code as one list, with distinct instance numbers since they are distinct
+/// processes.
+std::vector<measure::Turn> same_code_turns(const Lane& first, const Lane& second);
+/// {candidate, against}: GpuConditions of the turns of each that count.
+Json conditions_of(const Lane& candidate, const Lane& against);
+/// Conditions of all turns that count; nothing without a GPU.
+std::optional<measure::GpuConditions> conditions_of(const Lane& lane);
+std::vector<std::string> flags_of(const Lane& one, const Lane& other);  ///< sorted and unique
+/// A time below the roofline cannot have been measured: such a lane gets no figure.
+void refuse_impossible(const Context& context, const problem::Problem& problem,
+                       measure::PlanKind plan, Lane& lane);
+/// A lane without a clean turn gets no figure, and the failure is `environment`.
+void fail_if_disturbed(Lane& lane);
 
 /// Compares two lanes by the session's floors. Ambiguous, with the reason, when a lane failed, is
 /// empty or lies below the roofline. With `ask`, at its strategy's confidence.
@@ -50,7 +76,7 @@ struct SuiteScore {
   measure::Comparison total;
   bool is_logged = true;  ///< false for a rival that does not support the whole suite
 };
-struct OtherRegime;  // regimes.hpp
+struct OtherRegime;  // candidate_timing.hpp
 /// Compares subject 0 with the subjects from `first_opponent` on, for every problem and plan and
 /// then over the suite; logs comparison_made for each. The deciding comparison, with the incumbent
 /// under the objective's plan, is logged last. `other` takes part in the decision of each problem.

@@ -1,25 +1,61 @@
 // SPDX-License-Identifier: MIT
+// The held session's state: logged, released, and restored from its log with incumbent and rivals
+// built again.
 #include "engine/context.hpp"
 
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/environment.hpp"
+#include "engine/recorded.hpp"
+#include "engine/spending.hpp"
+#include "engine/worker.hpp"
+#include "measure/floors.hpp"
 
 namespace wb::engine {
+namespace {
 
-using session::CostItem;
-
-Result<const session::Session*> RecentSession::read(FileSystem& file_system,
-                                                    const fs::path& folder) {
-  if (m_session && m_asked == folder) {
-    WB_TRY_ASSIGN(const bool is_same, m_session->catch_up());
-    if (is_same) return &*m_session;
+/// The problems that a rival refused in the baseline, with reasons. Nothing when it was not a rival
+/// there.
+std::optional<std::map<std::string, std::string>> refusals_of(const session::SessionView& view,
+                                                              const std::string& rival) {
+  bool any_passed = false;
+  std::map<std::string, std::string> refused;
+  for (const session::IterationView& iteration : view.iterations) {
+    // An abandoned baseline was measured again, and the same kernel may have been a candidate
+    // later.
+    if (!iteration.closed || iteration.closed->payload.value("outcome", "") != "baseline") continue;
+    for (const session::Fact& verdict : iteration.verdicts) {
+      const Json& given = verdict.payload;
+      if (given.value("subject", "") != rival) continue;  // a rival uses its plain name
+      if (given.value("pass", false)) {
+        any_passed = true;
+      } else if (given.value("outcome", "") == to_string(Invalidity::constraints)) {
+        refused.emplace(given.value("problem", ""), given.value("message", ""));
+      } else {
+        return std::nullopt;  // also after a fault of the machine, which gave no verdict
+      }
+    }
   }
-  m_session.reset();
-  m_asked = folder;
-  WB_TRY_ASSIGN(m_session, session::Session::open_reader(file_system, folder));
-  return &*m_session;
+  if (!any_passed) return std::nullopt;
+  return refused;
+}
+
+}  // namespace
+
+Context::Context(Services given)
+    : services(std::move(given)),
+      cache(services.file_system, services.cache_root),
+      catalogue(services.file_system, services.search_path),
+      started(services.clock.steady_now()),
+      worker(std::make_unique<Worker>(*this)),
+      spending(std::make_unique<Spending>(*this)),
+      recent(std::make_unique<RecentSession>()) {}
+Context::~Context() = default;
+
+void Context::let_go() {
+  static_cast<HeldSession&>(*this) = HeldSession{};
+  worker->fits = false;
+  spending->forget();
 }
 
 Json Context::iteration_or_null() const {
@@ -43,8 +79,8 @@ void Context::report_progress(Progress progress) const {
   if (!services.progress) return;
   progress.iteration = iteration;
   progress.elapsed_s = elapsed_s();
-  progress.best_speedup = best_speedup;
-  const session::Ledger::Total total = spent.total();
+  progress.best_speedup = spending->best_speedup;
+  const session::Ledger::Total total = spending->spent.total();
   if (total.complete) progress.cost_usd = total.usd;
   if (settings.budget.wall_s) {
     progress.left_s = *settings.budget.wall_s - progress.elapsed_s;
@@ -57,102 +93,51 @@ void Context::report_progress(Progress progress) const {
   services.progress(progress);
 }
 
-void Context::let_go() {
-  static_cast<HeldSession&>(*this) = HeldSession{};
-}
-
-protocol::HelloArgs Context::wanted_hello() const {
-  protocol::HelloArgs args = services.hello;
-  args.gpu = settings.backend == "cuda" ? std::max<std::int64_t>(args.gpu, 0) : -1;
-  if (session) {
-    const auto view = session->current(session::FoldDepth::brief);
-    if (view.ok() && (*view)->environment) {
-      return as_recorded(args, (*view)->environment->payload, device::allowed_cpus());
-    }
-  }
-  return args;
-}
-
-Outcome<runner::WorkerClient*> Context::need_worker() {
-  if (worker && worker->alive() && worker_fits) return &*worker;
-  const protocol::HelloArgs wanted = wanted_hello();
-  if (worker && worker->alive() && wanted == hello_args) {
-    worker_fits = true;
-    return &*worker;
-  }
-  if (wanted != hello_args) device.reset();
-  drop_worker();
-  auto transport = services.open_transport();
-  if (!transport) {
-    return Failure{Invalidity::environment, transport.error().message(), ""};
-  }
-  worker.emplace(*std::move(transport));
-  auto greeting = worker->hello(wanted);
-  if (!greeting) {
-    drop_worker();
-    return std::move(greeting).error();
-  }
-  hello = *std::move(greeting);
-  hello_args = wanted;
-  worker_fits = true;
-  if (!device) device = hello->device;
-  return &*worker;
-}
-
-void Context::use_device_of(const variant::Manifest& manifest) {
-  use_backend(variant::runs_on_gpu(manifest) ? "cuda" : "cpu");
-}
-
-void Context::use_backend(std::string_view backend) {
-  if (session || settings.backend == backend) return;
-  settings.backend = backend;
-  drop_worker();
-  hello.reset();
-  device.reset();
-}
-
-void Context::collect_worker_time() {
-  if (!worker) return;
-  for (const auto& [verb, wall_s] : worker->take_wall_s()) {
-    undebited_s[std::string(protocol::to_string(verb))] += wall_s;
-  }
-}
-
-void Context::drop_worker() {
-  collect_worker_time();  // time of a worker that died was spent all the same
-  worker.reset();
-}
-
-Result<void> Context::debit(CostItem item, double quantity_s, std::string_view what, Json parts) {
-  const auto usd = session::price_usd(settings.rates, item, quantity_s);
-  spent.debit(item, quantity_s, usd);
-  Json debited{{"iteration", iteration_or_null()},
-               {"item", to_string(item)},
-               {"quantity", quantity_s},
-               {"unit", "s"},
-               {"usd", usd ? Json(*usd) : Json(nullptr)},
-               {"what", what}};
-  if (!parts.is_null()) debited["parts"] = std::move(parts);
-  WB_TRY(log("cost_debited", std::move(debited)));
-  return {};
-}
-
-Result<void> Context::debit_compile(const variant::BuildRecord& record, std::string_view what) {
-  return debit(CostItem::compile_cpu, record.cached ? 0.0 : record.cpu_s, what);
-}
-
-Result<void> Context::debit_device(std::string_view what) {
-  collect_worker_time();
-  if (undebited_s.empty()) return {};
-  double quantity = 0;
-  for (const auto& [verb, wall_s] : undebited_s) quantity += wall_s;
-  WB_TRY(debit(CostItem::device, quantity, what, undebited_s));
-  undebited_s.clear();
-  return {};
-}
-
 double Context::elapsed_s() const {
   return std::chrono::duration<double>(services.clock.steady_now() - started).count();
+}
+
+Result<void> restore_context(Context& context) {
+  WB_TRY_ASSIGN(const session::SessionView view, context.session->view(session::FoldDepth::full));
+  for (const session::Fact& fact : view.noise_floors) {
+    Json figures = fact.payload;
+    for (const char* key : {"problem", "plan", "subject", "used", "unfit", "cannot_show_frac"}) {
+      figures.erase(key);
+    }
+    WB_TRY_ASSIGN(const measure::NoiseFloor floor, measure::noise_floor_from_json(figures));
+    if (!fact.payload.value("used", true)) continue;
+    const std::pair key(fact.payload.value("problem", ""), fact.payload.value("plan", ""));
+    context.floors[key] = floor;
+    // Older logs do not record whether a floor is usable.
+    const std::string unfit =
+        fact.payload.value("unfit", measure::unfit_reason(floor, false).value_or(std::string()));
+    context.unfit_floors.erase(key);
+    if (!unfit.empty()) context.unfit_floors[key] = unfit;
+  }
+  const auto rebuild = [&](const std::string& id) -> Result<Subject> {
+    WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, id));
+    Outcome<Subject> subject = build_subject(context, resolved.first, resolved.second);
+    if (!subject) {
+      return Error{ErrorCode::environment, "build again", id, subject.error().message,
+                   "was the toolchain changed? `sdpa-wb doctor` tells"};
+    }
+    return *std::move(subject);
+  };
+  // All or none: a verb without one of the rivals would not say so.
+  WB_TRY_ASSIGN(Subject incumbent, rebuild(view.incumbent));
+  std::vector<Subject> rivals;
+  for (const std::string& name : context.settings.rivals) {
+    auto refused = refusals_of(view, name);
+    if (!refused) continue;
+    WB_TRY_ASSIGN(Subject rival, rebuild(name));
+    rival.refused = *std::move(refused);
+    refuse_held_out(rival, context.settings.suite);
+    rival.label = name;
+    rivals.push_back(std::move(rival));
+  }
+  context.rivals = std::move(rivals);
+  context.incumbent = std::move(incumbent);
+  return {};
 }
 
 }  // namespace wb::engine

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Answers calls: which of them hold a session, are recorded, or come from a playbook.
 #include "engine/engine.hpp"
 
 #include <fmt/format.h>
@@ -7,18 +8,14 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/hash.hpp"
 #include "core/json.hpp"
 #include "engine/baseline.hpp"
-#include "engine/budget.hpp"
-#include "engine/call.hpp"
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
-#include "engine/engine_state.hpp"
-#include "engine/milestones.hpp"
-#include "engine/replay.hpp"
-#include "engine/services.hpp"
-#include "engine/settings.hpp"
-#include "engine/verb.hpp"
+#include "engine/recorded_calls.hpp"
+#include "engine/spending.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::engine {
 
@@ -26,6 +23,44 @@ using session::FoldDepth;
 using session::Session;
 using session::SessionStatus;
 using session::SessionView;
+
+namespace {
+
+constexpr std::string_view k_was_in_flight = "in flight when the session stopped";
+
+}  // namespace
+
+/// State between calls.
+struct Engine::State {
+  State(Services services, VerbTable table)
+      : context(std::move(services)), verbs(std::move(table)), calls(context) {}
+  Context context;
+  VerbTable verbs;
+  RecordedCalls calls;
+  bool in_playbook = false;  ///< the running call comes from the playbook
+
+  /// nullptr when there is none.
+  RunnableVerb* find(std::string_view name);
+  /// The error for an unknown verb, with a did-you-mean.
+  [[nodiscard]] Error unknown_verb(std::string_view name) const;
+
+  /// `restore`: abandon an iteration in flight. After an error nothing is held.
+  Result<void> hold_session(const fs::path& folder, bool restore);
+  /// The part of hold_session() that may fail.
+  Result<void> take_session(const fs::path& folder, bool restore);
+  /// Releases the session; later calls see nothing of it or of its calls.
+  void let_go();
+  /// Rebuilds incumbent and rivals of the held session, for verbs that measure.
+  Result<void> need_subjects();
+  Result<Json> run_body(Engine& engine, const RunnableVerb& verb, const Json& args,
+                        const fs::path& folder);
+  Result<Json> run_recorded(Engine& engine, const RunnableVerb& verb, const Json& args,
+                            const fs::path& folder, const std::optional<std::string>& request_id);
+  /// The first answer to a repeated request in a session that is closed and so not held any more.
+  Result<std::optional<Json>> answered_by_closed(const fs::path& folder,
+                                                 const std::string& request_id,
+                                                 const std::string& verb, const Json& args);
+};
 
 bool ends_session(ErrorCode code) {
   switch (code) {
@@ -90,8 +125,7 @@ Result<void> Engine::State::hold_session(const fs::path& folder, bool restore) {
 
 void Engine::State::let_go() {
   context.let_go();
-  next_call = 1;
-  replay = Replay();
+  calls.forget();
 }
 
 Result<void> Engine::State::take_session(const fs::path& folder, bool restore) {
@@ -99,14 +133,15 @@ Result<void> Engine::State::take_session(const fs::path& folder, bool restore) {
                 Session::open_owner(context.services.file_system, context.services.clock, folder));
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   WB_TRY_ASSIGN(context.settings, settings_from_json(view.opened.payload));
-  next_call = view.verbs.empty() ? 1 : view.verbs.back().n + 1;
+  calls.follow(view);
   const auto opened = parse_iso8601(view.opened.t);
   const auto since_open =
       opened ? context.services.clock.now() - *opened : std::chrono::system_clock::duration::zero();
   context.started = context.services.clock.steady_now() -
                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                         std::max(since_open, std::chrono::system_clock::duration::zero()));
-  context.reported_budget_share = budget_share(view, context.settings.budget, context.elapsed_s());
+  context.spending->reported_budget_share =
+      budget_share(view, context.settings.budget, context.elapsed_s());
   if (view.status == SessionStatus::closed) {
     return Error{ErrorCode::invalid, "write to", folder.string(), "the session is closed",
                  "read it with `sdpa-wb report`, or open a new one"};
@@ -131,6 +166,26 @@ Result<Json> Engine::State::run_body(Engine& engine, const RunnableVerb& verb, c
                  "it has no body here", "the verb is offered by the command line only"};
   }
   return verb.body(Call{engine, context, context.services, args, folder, in_playbook});
+}
+
+Result<std::optional<Json>> Engine::State::answered_by_closed(const fs::path& folder,
+                                                              const std::string& request_id,
+                                                              const std::string& verb,
+                                                              const Json& args) {
+  if (context.session || folder.empty()) return std::optional<Json>{};
+  WB_TRY_ASSIGN(context.session,
+                Session::open_owner(context.services.file_system, context.services.clock, folder));
+  const auto before = calls.answered_before(request_id, verb, args);
+  let_go();
+  return before;
+}
+
+Result<Json> Engine::State::run_recorded(Engine& engine, const RunnableVerb& verb, const Json& args,
+                                         const fs::path& folder,
+                                         const std::optional<std::string>& request_id) {
+  const std::string name(verb.spec->name);
+  return calls.run({name, args, request_id, in_playbook},
+                   [&] { return run_body(engine, verb, args, folder); });
 }
 
 Result<Json> Engine::call(std::string_view name, const Json& args, const fs::path& session,
@@ -162,7 +217,7 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
 
 Result<void> Engine::pause(std::string_view reason) {
   Context& context = m_state->context;
-  context.drop_worker();  // closing the wire cancels running work
+  context.worker->drop();  // closing the wire cancels running work
   if (!context.session) return {};
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   if (view.status == SessionStatus::closed) return {};
@@ -171,6 +226,86 @@ Result<void> Engine::pause(std::string_view reason) {
   report_end_milestone(context, "paused", reason);
   m_state->let_go();
   return {};
+}
+
+void Engine::on_opened(std::function<Result<void>()> hook) {
+  m_state->context.on_opened = std::move(hook);
+}
+
+Result<std::int64_t> Engine::resume_session(const fs::path& folder) {
+  Context& context = m_state->context;
+  WB_TRY(m_state->hold_session(folder, false));
+  WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
+  const auto changed = environment_since_open(context);
+  if (!changed) {
+    m_state->let_go();  // not ours to continue, so not even a pause is written
+    return changed.error();
+  }
+  WB_TRY(context.log("session_resumed", {{"environment_changed", *changed}}));
+  const std::int64_t abandoned = view.in_flight() == nullptr ? 0 : 1;
+  const std::int64_t next = view.iterations.empty() ? 0 : view.iterations.back().number + 1;
+  WB_TRY(abandon_in_flight(context, view, k_was_in_flight));
+  if (view.incumbent.empty()) {
+    WB_TRY(run_baseline(context, next));
+    return abandoned;
+  }
+  WB_TRY(restore_context(context));
+  return abandoned;
+}
+
+Result<void> Engine::start_playbook(std::string_view path, std::string_view source,
+                                    const Json& args, std::uint64_t seed, bool replan) {
+  State& state = *m_state;
+  WB_TRY_ASSIGN(const SessionView view, state.context.session->view(FoldDepth::full));
+  const Json started{{"path", path},
+                     {"sha256", sha256_hex(source)},
+                     {"args", args},
+                     {"seed", seed},
+                     {"replan", replan}};
+  if (view.playbook && !replan) {
+    for (const char* key : {"sha256", "args", "seed"}) {
+      if (view.playbook->payload.value(key, Json()) == started[key]) continue;
+      return Error{ErrorCode::invalid, "resume the playbook", std::string(path),
+                   fmt::format("its {} changed since the session started",
+                               std::string_view(key) == "sha256" ? "text" : key),
+                   "restore it, or accept the change with --replan"};
+    }
+  }
+  WB_TRY_ASSIGN(state.calls.replay,
+                Replay::from_log(state.context.session->log(), view.verbs, replan));
+  WB_TRY(state.context.log("playbook_started", started));
+  return {};
+}
+
+Result<Json> Engine::playbook_call(std::string_view name, const Json& args) {
+  State& state = *m_state;
+  const RunnableVerb* verb = state.find(name);
+  if (verb == nullptr || !verb->spec->in_playbook) return state.unknown_verb(name);
+  WB_TRY_ASSIGN(const Json checked, check_arguments(*verb->spec, args));
+  WB_TRY(state.context.check_stop());
+  if (!state.context.session) {
+    return Error{ErrorCode::invalid, "call", std::string(name), "the session is closed",
+                 "make close() its last call"};
+  }
+  WB_TRY_ASSIGN(const auto recorded, state.calls.replay.next(name, checked));
+  if (recorded) {
+    WB_TRY_ASSIGN(const Json answer, with_blob(*state.context.session, *recorded, "result"));
+    return replay_answer(answer);
+  }
+  state.in_playbook = true;
+  Result<Json> result = state.run_recorded(*this, *verb, checked, {}, std::nullopt);
+  state.in_playbook = false;
+  return result;
+}
+
+bool Engine::replaying() const {
+  return m_state->calls.replay.pending();
+}
+
+Result<std::optional<Json>> Engine::recorded_playbook() const {
+  WB_TRY_ASSIGN(const SessionView* view, m_state->context.session->current(FoldDepth::full));
+  if (!view->playbook) return std::optional<Json>{};
+  return std::optional<Json>(view->playbook->payload);
 }
 
 }  // namespace wb::engine

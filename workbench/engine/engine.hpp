@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "core/files.hpp"
-#include "core/json.hpp"
-#include "engine/call.hpp"
+#include "core/json_fwd.hpp"
 #include "engine/services.hpp"
+#include "engine/verb.hpp"
 #include "session/session.hpp"
 
 namespace wb::engine {

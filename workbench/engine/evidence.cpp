@@ -13,6 +13,7 @@
 #include "engine/recorded.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
+#include "engine/worker.hpp"
 #include "report/evidence.hpp"
 
 namespace wb::engine {
@@ -32,7 +33,7 @@ constexpr std::int64_t k_kernel_names_deadline_ms = 60'000;
 
 Outcome<protocol::ProfileResult> ask(Context& context, std::int64_t handle, const Problem& problem,
                                      std::string_view tool) {
-  auto worker = context.need_worker();
+  auto worker = context.worker->need();
   if (!worker) return worker.error();
   protocol::ProfileArgs args;
   args.handle = handle;
@@ -101,7 +102,7 @@ Result<Outcome<protocol::ProfileResult>> inspect_call(Context& context, const Su
   WB_TRY(context.check_stop());
   SubjectProcesses processes(context);
   const auto load_and_ask = [&]() -> Outcome<protocol::ProfileResult> {
-    auto worker = context.need_worker();
+    auto worker = context.worker->need();
     if (!worker) return worker.error();
     auto loaded = (*worker)->load(subject.variant, subject.artifact);
     if (!loaded) return loaded.error();
@@ -115,7 +116,7 @@ Result<Outcome<protocol::ProfileResult>> inspect_call(Context& context, const Su
 
 Result<void> log_kernel_names(Context& context, const Subject& subject,
                               const std::vector<Problem>& problems, std::int64_t handle) {
-  const bool on_gpu = context.device && context.device->backend == "cuda";
+  const bool on_gpu = context.worker->device && context.worker->device->backend == "cuda";
   if (!on_gpu || subject.variant.manifest.backend != variant::Backend::python) return {};
   for (const Problem& problem : problems) {
     if (not_supported(subject, problem)) continue;
@@ -150,9 +151,9 @@ Evidence evidence_of(const Context& context, const TimingRequest& request,
                      const TimingResult& result, std::size_t subject) {
   constexpr std::uint64_t k_seed = 11;
   Evidence evidence;
-  if (context.hello) {
-    evidence.device = context.hello->device;
-    evidence.call_overhead_us = context.hello->empty_call_us;
+  if (context.worker->hello) {
+    evidence.device = context.worker->hello->device;
+    evidence.call_overhead_us = context.worker->hello->empty_call_us;
   }
   for (std::size_t p = 0; p < request.problems.size(); ++p) {
     for (std::size_t k = 0; k < request.plans.size(); ++k) {

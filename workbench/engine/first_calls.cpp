@@ -10,7 +10,9 @@
 #include "core/json.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
+#include "engine/subject.hpp"
 #include "engine/timing.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::engine {
 
@@ -145,11 +147,11 @@ Result<void> take_first_calls(Context& context, const TimingRequest& request, st
                               std::int64_t instance, SubjectProcesses& processes,
                               TimingResult& result) {
   const auto callers = callers_of(request, result, problem, instance, processes);
-  if (callers.size() < 2 || !context.worker) return {};
+  if (callers.size() < 2 || !context.worker->client) return {};
   const std::size_t plan = plan_of_first_calls(request, context.settings.objective.plan);
   protocol::FirstCallsArgs args = arguments_of(request, problem, plan);
   for (const std::size_t s : callers) args.handles.push_back(*processes.handles[s]);
-  const auto answer = context.worker->first_calls(args);
+  const auto answer = context.worker->client->first_calls(args);
   // On a fault of the machine, a `faster` without first calls says so with the reason.
   const auto none = [&](std::string why) {
     FirstCallPairs pairs;

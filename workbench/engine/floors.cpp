@@ -11,6 +11,7 @@
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/settings.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "measure/floors.hpp"
@@ -159,7 +160,7 @@ Result<Json> remeasure_floor(Context& context, const Json& args) {
     }
   }
   WB_TRY_ASSIGN(Json rows, record_floors(context, request, result));
-  WB_TRY(context.debit_device("noise_floor"));
+  WB_TRY(context.spending->debit_device("noise_floor"));
   const auto fit =
       std::count_if(rows.begin(), rows.end(), [](const Json& row) { return row["unfit"] == ""; });
   std::string text = cannot_show_text(rows);

@@ -7,14 +7,14 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/budget.hpp"
-#include "engine/building.hpp"
+#include "engine/candidate_timing.hpp"
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
-#include "engine/environment.hpp"
 #include "engine/recorded.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/verdicts.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::engine {
 
@@ -182,7 +182,7 @@ Result<Json> conclude_iteration(Context& context, Run& run, const Variant& varia
   WB_TRY(context.check_stop());
   WB_TRY_ASSIGN(const HypothesisDecision decision, decide_hypothesis(context, run));
   WB_TRY_ASSIGN(const bool win, change_incumbent(context, run));
-  WB_TRY(context.debit_device(label(variant)));
+  WB_TRY(context.spending->debit_device(label(variant)));
   const std::string outcome = run.failure ? "invalid" : win ? "win" : "no_gain";
   const Json invalidity = run.failure ? Json(to_string(run.failure->invalidity)) : Json(nullptr);
   Json closed{{"iteration", run.number},
@@ -199,7 +199,8 @@ Result<Json> conclude_iteration(Context& context, Run& run, const Variant& varia
                                    .artifact_id = run.candidate ? run.candidate->artifact.id : "",
                                    .predicted_speedup = run.hypothesis.predicted_speedup}));
   if (win) {
-    context.best_speedup = context.best_speedup.value_or(1.0) * run.total->speedup;
+    context.spending->best_speedup =
+        context.spending->best_speedup.value_or(1.0) * run.total->speedup;
     context.incumbent = std::move(run.candidate);
   }
   context.iteration = -1;

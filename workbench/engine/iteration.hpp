@@ -50,11 +50,6 @@ Result<void> open_iteration(Context& context, const Run& run, const variant::Var
                             const Json& more = Json::object());
 /// Judges the supported problems of the suite, then the edge shapes; fills problems and failure.
 Result<void> judge_candidate(Context& context, Run& run);
-/// Times the candidate beside the incumbent (and the rivals); `phase` is "selection" or
-/// "confirmation". Fills total or failure.
-Result<void> time_candidate(Context& context, Run& run, const std::string& phase);
-/// The speedup, or null without one.
-Json speedup_or_null(const std::optional<measure::Comparison>& total);
 /// Decides hypothesis and incumbent, debits, logs iteration_closed (with the members of `more`),
 /// commits. Returns the verb's answer.
 Result<Json> conclude_iteration(Context& context, Run& run, const variant::Variant& variant,

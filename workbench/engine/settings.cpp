@@ -4,29 +4,52 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
 
 #include "core/json.hpp"
-#include "engine/objective.hpp"
 #include "engine/recorded.hpp"
-#include "engine/stored.hpp"
 
 namespace wb::engine {
 
-using measure::Plan;
-using measure::PlanKind;
-using measure::Regime;
+using measure::Comparison;
 using problem::Suite;
 using session::Rates;
 
 namespace {
 
-/// Of a CPU turn (docs/contracts/measurement.md): 5 ms untimed, at least 10 ms timed.
-Plan cpu_turn(std::int64_t min_samples) {
-  Plan plan;
-  plan.settle_us = 5'000;
-  plan.timed_us = 10'000;
-  plan.min_samples = min_samples;
-  return plan;
+constexpr std::array<std::pair<ObjectiveRule, std::string_view>, 3> k_rule_words{{
+    {ObjectiveRule::geomean_speedup, "geomean_speedup"},
+    {ObjectiveRule::weighted_time, "weighted_time"},
+    {ObjectiveRule::one_problem, "one_problem"},
+}};
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+std::optional<double> real_or_nothing(ObjectReader& reader, std::string_view key) {
+  const Json* member = reader.member(key);
+  if (member == nullptr || member->is_null()) return std::nullopt;
+  return reader.real(key);
+}
+
+std::optional<std::int64_t> integer_or_nothing(ObjectReader& reader, std::string_view key) {
+  const Json* member = reader.member(key);
+  if (member == nullptr || member->is_null()) return std::nullopt;
+  return reader.integer(key, 0, 1'000'000'000);
+}
+
+/// A problem that the candidate does not support stays with the incumbent: exactly 1, no spread.
+Comparison unchanged(double confidence) {
+  Comparison comparison;
+  comparison.speedup = 1.0;
+  comparison.interval = {1.0, 1.0, confidence};
+  comparison.outcome = measure::ComparisonOutcome::same;
+  comparison.reason = "not supported by the candidate: stays with the incumbent";
+  return comparison;
 }
 
 Result<Rates> read_rates(const Json& opened) {
@@ -41,40 +64,159 @@ Result<Suite> read_suite(const Json& opened) {
   }
   return suite_from_json(*found);
 }
+
 }  // namespace
 
-EffortPlan effort_plan(std::string_view word) {
-  if (word == "quick") {
-    return {.selection = {1, 1, 1},
-            .confirmation = {5, 1, 1},
-            .plan = cpu_turn(2),
-            .other_instances = 3};
+std::string_view to_string(ObjectiveRule value) {
+  for (const auto& [rule, word] : k_rule_words) {
+    if (rule == value) return word;
   }
-  if (word == "thorough") {
-    return {.selection = {3, 2, 2}, .confirmation = {8, 3, 2}, .plan = cpu_turn(5)};
-  }
-  return {.selection = {2, 1, 2}, .confirmation = {5, 3, 1}, .plan = cpu_turn(3)};
+  return "geomean_speedup";
 }
 
-Plan in_regime(Plan plan, Regime regime, PriorDeviceState device) {
-  constexpr double k_sustain_us = 2'000'000, k_sustain_busy_us = 200'000;
-  constexpr double k_sustained_timed_us = 200'000;
-  plan.regime = regime;
-  if (regime == Regime::burst) return plan;
-  plan.settle_us =
-      std::max(plan.settle_us, device == PriorDeviceState::busy ? k_sustain_busy_us : k_sustain_us);
-  plan.timed_us = std::max(plan.timed_us, k_sustained_timed_us);
-  return plan;
+std::optional<ObjectiveRule> parse_objective_rule(std::string_view word) {
+  for (const auto& [rule, text] : k_rule_words) {
+    if (text == word) return rule;
+  }
+  return std::nullopt;
 }
 
-Result<std::pair<PlanKind, Regime>> plan_and_regime(const Json& args) {
-  const PlanKind plan = *measure::parse_plan_kind(args.value("plan", "hot"));
-  const Regime regime = *measure::parse_regime(args.value("regime", "burst"));
-  if (regime != Regime::burst && plan != PlanKind::hot) {
-    return Error{ErrorCode::usage, "time in the regime", std::string(to_string(regime)),
-                 fmt::format("the plan {} has none", to_string(plan)), "use --plan hot"};
+Json to_json(const Objective& objective) {
+  Json json{{"rule", to_string(objective.rule)},
+            {"plan", to_string(objective.plan)},
+            {"regime", to_string(objective.regime)},
+            {"min_speedup", objective.min_speedup}};
+  if (!objective.problem.empty()) json["problem"] = objective.problem;
+  return json;
+}
+
+Result<Objective> objective_from_json(const Json& json) {
+  ObjectReader reader(json, "the objective");
+  Objective objective;
+  const auto rule = parse_objective_rule(reader.string_or("rule", "geomean_speedup"));
+  const auto plan = measure::parse_plan_kind(reader.string_or("plan", "hot"));
+  const auto regime = measure::parse_regime(reader.string_or("regime", "burst"));
+  if (!rule) reader.fail("rule", "is not a known rule");
+  if (!plan) reader.fail("plan", "is not a known plan");
+  if (!regime) reader.fail("regime", "is not a known regime");
+  objective.min_speedup = reader.real_or("min_speedup", 0);
+  objective.problem = reader.string_or("problem", "");
+  WB_TRY(reader.finish());
+  objective.rule = *rule;
+  objective.plan = *plan;
+  objective.regime = *regime;
+  return objective;
+}
+
+Comparison score(const Objective& objective, std::span<const ProblemScore> scores) {
+  std::vector<Comparison> comparisons;
+  std::vector<double> weights, incumbent_us;
+  double floor_sum = 0, margin_sum = 0, weight_sum = 0;
+  std::int64_t instances = 0, rounds = 0;
+  for (const ProblemScore& item : scores) {
+    if (objective.rule == ObjectiveRule::one_problem &&
+        problem::label(item.problem.problem) != objective.problem) {
+      continue;
+    }
+    Comparison part = item.comparison ? *item.comparison : unchanged(0.99);
+    const double weight = item.problem.weight;
+    if (item.comparison) {
+      instances = instances == 0 ? part.instances : std::min(instances, part.instances);
+      rounds = rounds == 0 ? part.rounds : std::min(rounds, part.rounds);
+      floor_sum += weight * part.noise_floor_frac;
+      margin_sum += weight * std::min(item.same_margin_frac, measure::k_most_same_margin_frac);
+    }
+    weight_sum += weight;
+    comparisons.push_back(std::move(part));
+    weights.push_back(weight);
+    incumbent_us.push_back(item.incumbent_us);
   }
-  return std::pair{plan, regime};
+  Comparison total;
+  total.speedup = std::nan("");
+  total.interval = {std::nan(""), std::nan(""), 0.99};
+  for (const Comparison& part : comparisons) {
+    if (part.speedup > 0 && part.interval.low > 0) continue;
+    total.reason = "no valid samples on every problem: " + part.reason;
+    return total;
+  }
+  if (comparisons.empty()) {
+    total.reason = "no problem to score";
+    return total;
+  }
+  const measure::Aggregate aggregate =
+      objective.rule == ObjectiveRule::weighted_time
+          ? measure::weighted_time_speedup(comparisons, incumbent_us, weights)
+          : measure::geometric_mean(comparisons, weights);
+  total.speedup = aggregate.value;
+  total.interval = aggregate.interval;
+  total.noise_floor_frac = floor_sum / weight_sum;
+  total.instances = instances;
+  total.rounds = rounds;
+  total.outcome = measure::classify(total.interval, total.noise_floor_frac,
+                                    std::max(total.noise_floor_frac, margin_sum / weight_sum));
+  total.reason = fmt::format("{} over {} problem{}", to_string(objective.rule), comparisons.size(),
+                             comparisons.size() == 1 ? "" : "s");
+  if (measure::is_uninformative(total.interval)) {
+    total.interval = {std::nan(""), std::nan(""), total.interval.confidence};
+    total.reason +=
+        ": the interval says nothing, because processes of the same code differ so much";
+  }
+  return total;
+}
+
+std::optional<std::string> refusal(const Objective& objective, const Comparison& total,
+                                   std::span<const ProblemScore> scores) {
+  if (total.outcome != measure::ComparisonOutcome::faster) {
+    std::string reason = fmt::format("the objective is {}, not faster", to_string(total.outcome));
+    for (const ProblemScore& item : scores) {
+      if (item.veto.empty()) continue;
+      reason += fmt::format(
+          "; {}: {}",
+          item.problem.held_out ? "a held-out problem" : problem::label(item.problem.problem),
+          item.veto);
+    }
+    return reason;
+  }
+  if (objective.min_speedup > 0) {
+    for (const ProblemScore& item : scores) {
+      if (!item.comparison) continue;
+      if (!(item.comparison->speedup >= objective.min_speedup)) {
+        return fmt::format("{} is at {:.3f}x, below the guard min_speedup {:.3f}x",
+                           problem::label(item.problem.problem), item.comparison->speedup,
+                           objective.min_speedup);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Json to_json(const Budget& budget) {
+  return {{"evaluations", or_null(budget.evaluations)},
+          {"wall_s", or_null(budget.wall_s)},
+          {"usd", or_null(budget.usd)}};
+}
+
+Json to_json(const StopRules& rules) {
+  return {{"plateau", or_null(rules.plateau)}, {"equal_failures", or_null(rules.equal_failures)}};
+}
+
+Result<Budget> budget_from_json(const Json& json) {
+  ObjectReader reader(json, "the budget");
+  Budget budget;
+  budget.evaluations = integer_or_nothing(reader, "evaluations");
+  budget.wall_s = real_or_nothing(reader, "wall_s");
+  budget.usd = real_or_nothing(reader, "usd");
+  WB_TRY(reader.finish());
+  return budget;
+}
+
+Result<StopRules> stop_rules_from_json(const Json& json) {
+  ObjectReader reader(json, "the stop rules");
+  StopRules rules;
+  rules.plateau = integer_or_nothing(reader, "plateau");
+  rules.equal_failures = integer_or_nothing(reader, "equal_failures");
+  WB_TRY(reader.finish());
+  return rules;
 }
 
 Json suite_json(const Suite& suite) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A subject, anything that can be loaded (a candidate, the incumbent, a rival), the problems it
-// supports and the runs it is judged on.
+// A subject, anything that can be loaded (a candidate, the incumbent, a rival): from an id to an
+// artifact (resolved, its configuration completed, built or found in the cache, logged), the
+// problems it supports and the runs it is judged on.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/error.hpp"
+#include "core/invalidity.hpp"
+#include "core/json_fwd.hpp"
 #include "problem/suite.hpp"
 #include "variant/builder.hpp"
 #include "variant/edge_draws.hpp"
@@ -17,6 +22,7 @@
 namespace wb::engine {
 
 struct Context;
+struct Services;
 
 struct Subject {
   std::string label;  ///< name@8 hex digits of the artifact id
@@ -50,17 +56,60 @@ VerdictExtent parse_verdict_extent(std::string_view word);
 /// timed turn has its last output judged on more blocks, under its own seed.
 inline constexpr std::int64_t k_screening_blocks = 8;
 
-/// Small odd-shaped problems beside the suite's: S = 1, odd sizes, Sq != Skv, GQA, causal kinds,
-/// layouts and masks, as far as the manifest claims them. For tools that inspect one call of each;
-/// a verdict uses drawn runs instead.
-std::vector<problem::Problem> edge_problems(const variant::Manifest& manifest,
-                                            const problem::Suite& suite);
-
 /// The drawn runs of a verdict on the subject (docs/contracts/measurement.md), from the kernel's
 /// random numbers. `count`: how many; by default the number of `extent`.
 std::vector<variant::EdgeDraw> drawn_runs(const Context& context, const Subject& subject,
                                           const problem::Suite& suite,
                                           VerdictExtent extent = VerdictExtent::whole,
                                           std::optional<std::int64_t> count = {});
+
+/// A kernel by name, or a variant of the held session by label. Errors: not_found, …
+Result<std::pair<variant::Variant, variant::Configuration>> resolve_variant(Context& context,
+                                                                            std::string_view id);
+
+/// Completes the configuration, checks restrictions, and builds or finds in the cache what will be
+/// loaded; fails with `environment` where this device cannot run the variant. It uses only
+/// services, cache and device of the context, so build threads may call it once the worker has
+/// answered hello.
+Outcome<Subject> build_subject(Context& context, const variant::Variant& variant,
+                               const variant::Configuration& configuration);
+
+/// The toolchain of the backend; null for python, and where the services have none.
+const variant::Toolchain* toolchain_of(const Services& services, variant::Backend backend);
+/// Services::build_options adapted to this variant. For cuda the target is `wanted`, else one that
+/// suits the device, else the manifest's first architecture. Failures: those of
+/// choose_cuda_target().
+Outcome<variant::BuildOptions> build_options_for(const Context& context,
+                                                 const variant::Manifest& manifest,
+                                                 std::string_view wanted = {});
+/// Like build_subject(), but also when this device cannot run the result. Same thread rule.
+Outcome<Subject> build_only(Context& context, const variant::Variant& variant,
+                            const variant::Configuration& configuration,
+                            std::string_view wanted_target);
+
+/// Compiler and target of this backend's builds, which tell them apart; empty for python. Errors:
+/// those of asking the compiler.
+Result<std::string> compiler_of(const Context& context, variant::Backend backend);
+
+/// build_subject() inside a session: also stores the sources, logs variant_built and the compile
+/// cost. An error concerns the session (a full disk), never the variant.
+Result<Outcome<Subject>> build_and_log(Context& context, const variant::Variant& variant,
+                                       const variant::Configuration& configuration);
+/// Logs the result of a build_subject() that ran on a build thread.
+Result<void> log_built(Context& context, const variant::Variant& variant,
+                       const variant::Configuration& configuration,
+                       const Outcome<Subject>& subject);
+
+/// A build failure as an error; the compiler's output comes last.
+Error error_of_build(const variant::Variant& variant, const Failure& failure);
+/// Builds the subject named by args[key] and args["configuration"], for `wanted_target` if given,
+/// even if this device cannot run it. Logged inside a session.
+Result<Subject> subject_from_arguments(Context& context, const Json& args, const char* key,
+                                       std::optional<std::string> wanted_target = {});
+
+/// Adds a failed variant's output to an answer: `subject_output`, with the middle of long texts
+/// left out, and `subject_output_ref`, the blob with the whole text (null without output or
+/// session). Errors: those of the blob.
+Result<void> add_subject_output(Context& context, const std::string& words, Json& answer);
 
 }  // namespace wb::engine

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
-// The timing stage: fresh processes, ABBA turns, every turn an event.
+// The timing stage: how much is measured; fresh processes, ABBA turns, every turn an event.
 #include "engine/timing.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "core/json.hpp"
+#include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/first_calls.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::engine {
 
+using measure::Plan;
 using measure::PlanKind;
+using measure::Regime;
 using measure::Turn;
 
 namespace {
@@ -22,6 +28,15 @@ constexpr int k_turn_attempts = 6;
 constexpr auto k_first_pause = std::chrono::milliseconds(10);  // doubles with each attempt
 /// After a sustained turn the device stays warm for this long.
 constexpr auto k_still_warm = std::chrono::seconds(1);
+
+/// Of a CPU turn (docs/contracts/measurement.md): 5 ms untimed, at least 10 ms timed.
+Plan cpu_turn(std::int64_t min_samples) {
+  Plan plan;
+  plan.settle_us = 5'000;
+  plan.timed_us = 10'000;
+  plan.min_samples = min_samples;
+  return plan;
+}
 
 void fail_all(TimingResult& result, std::size_t subject, const Failure& failure) {
   for (auto& problem : result.lanes) {
@@ -35,7 +50,7 @@ void load_instance(Context& context, const TimingRequest& request, SubjectProces
                    TimingResult& result) {
   const std::size_t loaded_before = instance.handles.size();
   instance.handles.resize(request.subjects.size());
-  auto worker = context.need_worker();
+  auto worker = context.worker->need();
   if (worker) {
     (*worker)->announce_python(
         std::count_if(request.subjects.begin() + static_cast<std::ptrdiff_t>(loaded_before),
@@ -69,7 +84,7 @@ Json turn_event(const Context& context, const TimingRequest& request, const Turn
   event["iteration"] = context.iteration_or_null();
   event["problem"] = to_text(request.problems[slot.problem]);
   event["plan"] = to_string(request.plans[slot.plan]);
-  if (request.plans[slot.plan] == PlanKind::hot && request.regime != measure::Regime::burst) {
+  if (request.plans[slot.plan] == PlanKind::hot && request.regime != Regime::burst) {
     event["regime"] = to_string(request.regime);
   }
   event["phase"] = request.phase;
@@ -96,13 +111,14 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   args.plan.kind = request.plans[slot.plan];
   if (args.plan.kind == PlanKind::hot) {
     const auto now = context.services.clock.steady_now();
-    const bool warm = context.last_sustained && now - *context.last_sustained < k_still_warm;
+    const bool warm =
+        context.worker->last_sustained && now - *context.worker->last_sustained < k_still_warm;
     args.plan = in_regime(args.plan, request.regime,
                           warm ? PriorDeviceState::busy : PriorDeviceState::idle);
   }
   args.placement = slot.placement;
   args.fresh_calls = request.fresh_calls;
-  auto answer = context.worker->turn(args);
+  auto answer = context.worker->client->turn(args);
   if (!answer && answer.error().invalidity == Invalidity::constraints) {
     // The process is alive, and other problems are not affected.
     for (auto& plan : result.lanes[slot.problem]) plan[slot.subject].failure = answer.error();
@@ -116,10 +132,10 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
     return std::optional<Turn>{};
   }
   // Its peaks were calibrated in a disturbed moment, and nobody is refused by them.
-  if (answer->device && context.hello) context.hello->device = *answer->device;
-  context.last_sustained.reset();
-  if (args.plan.kind == PlanKind::hot && request.regime == measure::Regime::sustained) {
-    context.last_sustained = context.services.clock.steady_now();
+  if (answer->device && context.worker->hello) context.worker->hello->device = *answer->device;
+  context.worker->last_sustained.reset();
+  if (args.plan.kind == PlanKind::hot && request.regime == Regime::sustained) {
+    context.worker->last_sustained = context.services.clock.steady_now();
   }
   Turn turn;
   turn.subject = request.subjects[slot.subject]->label;
@@ -159,7 +175,7 @@ Result<void> take_turn(Context& context, const TimingRequest& request, const Tur
   const bool decides = request.plans[slot.plan] == context.settings.objective.plan;
   std::set<std::string, std::less<>> disturbed_by;
   for (int attempt = 0; attempt < (decides ? k_turn_attempts : 1); ++attempt) {
-    if (lane.failure || !instance.handles[slot.subject] || !context.worker) return {};
+    if (lane.failure || !instance.handles[slot.subject] || !context.worker->client) return {};
     WB_TRY_ASSIGN(auto turn, request_turn(context, request, slot, instance, result));
     if (!turn) return {};
     if (!measure::is_disturbed(turn->flags)) {
@@ -186,10 +202,45 @@ void fail_disturbed(TimingResult& result) {
 
 }  // namespace
 
+EffortPlan effort_plan(std::string_view word) {
+  if (word == "quick") {
+    return {.selection = {1, 1, 1},
+            .confirmation = {5, 1, 1},
+            .plan = cpu_turn(2),
+            .other_instances = 3};
+  }
+  if (word == "thorough") {
+    return {.selection = {3, 2, 2}, .confirmation = {8, 3, 2}, .plan = cpu_turn(5)};
+  }
+  return {.selection = {2, 1, 2}, .confirmation = {5, 3, 1}, .plan = cpu_turn(3)};
+}
+
+Plan in_regime(Plan plan, Regime regime, PriorDeviceState device) {
+  constexpr double k_sustain_us = 2'000'000, k_sustain_busy_us = 200'000;
+  constexpr double k_sustained_timed_us = 200'000;
+  plan.regime = regime;
+  if (regime == Regime::burst) return plan;
+  plan.settle_us =
+      std::max(plan.settle_us, device == PriorDeviceState::busy ? k_sustain_busy_us : k_sustain_us);
+  plan.timed_us = std::max(plan.timed_us, k_sustained_timed_us);
+  return plan;
+}
+
+Result<std::pair<PlanKind, Regime>> plan_and_regime(const Json& args) {
+  const PlanKind plan = *measure::parse_plan_kind(args.value("plan", "hot"));
+  const Regime regime = *measure::parse_regime(args.value("regime", "burst"));
+  if (regime != Regime::burst && plan != PlanKind::hot) {
+    return Error{ErrorCode::usage, "time in the regime", std::string(to_string(regime)),
+                 fmt::format("the plan {} has none", to_string(plan)), "use --plan hot"};
+  }
+  return std::pair{plan, regime};
+}
+
 SubjectProcesses::~SubjectProcesses() {
-  if (!m_context.worker || !m_context.worker->alive()) return;
+  auto& client = m_context.worker->client;
+  if (!client || !client->alive()) return;
   for (const auto& handle : handles) {
-    if (handle) (void)m_context.worker->unload(*handle);
+    if (handle) (void)client->unload(*handle);
   }
 }
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The timing stage: which subjects are timed on which problems, and the turns, each an event.
+// The timing stage: how much is measured, which subjects are timed on which problems, and the
+// turns, each an event.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "engine/lanes.hpp"
+#include "core/error.hpp"
+#include "core/invalidity.hpp"
+#include "core/json_fwd.hpp"
 #include "measure/first_calls.hpp"
 #include "measure/plan.hpp"
 #include "measure/statistics.hpp"
@@ -18,6 +23,22 @@ namespace wb::engine {
 
 struct Context;
 struct Subject;
+
+/// The amount of measuring in each phase, for one word of `effort`.
+struct EffortPlan {
+  measure::Effort selection, confirmation;
+  measure::Plan plan;                ///< of one turn; kind is set per use
+  std::int64_t other_instances = 0;  ///< TimingRequest::other_instances
+};
+EffortPlan effort_plan(std::string_view word);
+/// The state of the device before a turn.
+enum class PriorDeviceState { idle, busy };
+/// The turn of a hot plan in that regime. Sustained: the subject's own calls run first, for 2 s
+/// (0.2 s when the device was busy with such a turn), so that power and temperature are those of
+/// lasting work; then 0.2 s are timed (tests/bench/settling.py: 60 ms settle).
+measure::Plan in_regime(measure::Plan plan, measure::Regime regime, PriorDeviceState device);
+/// Reads the arguments `plan` and `regime`. Errors: usage (a regime with a plan other than hot).
+Result<std::pair<measure::PlanKind, measure::Regime>> plan_and_regime(const Json& args);
 
 /// The subjects' processes of one instance; unloaded by the destructor.
 class SubjectProcesses {
@@ -54,6 +75,15 @@ struct TimingRequest {
   /// a later request with the same subjects.
   SubjectProcesses* kept = nullptr;
 };
+
+/// One subject's turns on one problem under one plan.
+struct Lane {
+  std::vector<measure::Turn> turns;
+  /// Flags of left-out turns (is_disturbed) in cells without a clean turn.
+  std::set<std::string, std::less<>> disturbed_by;
+  std::optional<Failure> failure;  ///< the subject failed, so the lane has no figure
+};
+
 struct TimingResult {
   /// [problem][plan][subject]
   std::vector<std::vector<std::vector<Lane>>> lanes;

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: MIT
-// The interface of a verb: name, arguments, answer. The command line, Lua, Python and agent tools
-// are generated from the table of these specs or checked against it; the module verbs has the
-// table.
+// The interface of a verb: its spec (name, arguments, answer), and one call as its body sees it.
+// The command line, Lua, Python and agent tools are generated from the specs or checked against
+// them. The module verbs makes the table; the engine itself knows only the verb that closes a
+// session.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/json_fwd.hpp"
 
 namespace wb::engine {
+
+struct Context;
+struct Services;
+class Engine;
 
 /// Frozen words. `id` names a kernel, variant label, session folder, playbook or event; `text` may
 /// hold line breaks; `configuration` maps parameter names to integers; `file_map` maps paths inside
@@ -81,5 +88,23 @@ struct VerbSpec {
 /// arguments, wrong types, out-of-range numbers. Absent optional arguments stay absent. Errors:
 /// usage.
 Result<Json> check_arguments(const VerbSpec& verb, const Json& args);
+
+struct Call {
+  Engine& engine;  ///< for bodies that call other verbs
+  Context& context;
+  const Services& services;  ///< the context's; for bodies that need no context.hpp
+  const Json& args;          ///< checked by check_arguments()
+  const fs::path& folder;    ///< folder of the named session; empty without one
+  bool in_playbook = false;
+};
+
+/// Answers one call. If the spec says that the verb writes, the context holds the session.
+using Body = std::function<Result<Json>(const Call&)>;
+
+struct RunnableVerb {
+  const VerbSpec* spec;  ///< must outlive every engine
+  Body body;             ///< empty: a higher module registers it (Engine::register_body)
+};
+using VerbTable = std::vector<RunnableVerb>;
 
 }  // namespace wb::engine

@@ -8,10 +8,10 @@
 
 #include "core/json.hpp"
 #include "engine/context.hpp"
-#include "engine/subject.hpp"
 #include "engine/timing.hpp"
-#include "engine/verdict_runs.hpp"
-#include "variant/ptxas_record.hpp"
+#include "engine/worker.hpp"
+#include "problem/inputs.hpp"
+#include "protocol/protocol.hpp"
 
 namespace wb::engine {
 
@@ -21,6 +21,126 @@ using variant::EdgeDraw;
 using variant::k_edge_draws;
 
 namespace {
+
+constexpr std::size_t k_drawn_at_once = 24;
+
+/// A run of a verdict as the log keeps it.
+Json run_json(problem::Draw draw, const protocol::RunResult& run) {
+  const problem::BudgetUse& worst = run.verdict.worst;
+  return {{"draw", to_string(draw)},
+          {"seed", run.seed},
+          {"pass", run.verdict.pass},
+          {"reason", run.verdict.reason},
+          {"worst",
+           {{"rule", worst.rule},
+            {"error", worst.error},
+            {"budget", worst.budget},
+            {"share", worst.share},
+            {"row", worst.row},
+            {"column", worst.column},
+            {"b", worst.block.b},
+            {"h", worst.block.h},
+            {"got", worst.got},
+            {"want", worst.want}}},
+          {"blocks_judged", run.verdict.blocks_judged},
+          {"blocks_total", run.verdict.blocks_total},
+          {"lse_judged", run.lse_judged}};
+}
+
+/// A drawn run in the log: like any run, with its problem and form.
+Json drawn_json(const EdgeDraw& drawn, const protocol::RunResult& run) {
+  Json json = run_json(drawn.draw, run);
+  if (run.verdict.pass) {
+    json["worst"] = {{"rule", run.verdict.worst.rule}, {"share", run.verdict.worst.share}};
+  }
+  json["problem"] = to_text(drawn.problem);
+  json["form"] = to_json(drawn.form);
+  return json;
+}
+
+std::string how(const EdgeDraw& drawn) {
+  std::string words = fmt::format("in a drawn run (draw {}", to_string(drawn.draw));
+  const std::string form = to_text(drawn.form);
+  return words + (form.empty() ? "" : "; ") + form + ")";
+}
+
+protocol::VerdictArgs drawn_request(const std::vector<EdgeDraw>& drawn, std::size_t begin,
+                                    std::size_t end, std::int64_t handle, VerdictExtent extent) {
+  protocol::VerdictArgs args;
+  args.handle = handle;
+  args.problem = drawn[begin].problem;
+  for (std::size_t i = begin; i < end; ++i) {
+    protocol::RunArgs& run = args.drawn.emplace_back();
+    run.handle = handle;
+    run.problem = drawn[i].problem;
+    run.draw = drawn[i].draw;
+    run.want_lse = drawn[i].want_lse;
+    run.form = drawn[i].form;
+    if (extent == VerdictExtent::screening) run.max_blocks = k_screening_blocks;
+  }
+  return args;
+}
+
+void fail_drawn(const EdgeDraw& drawn, const Failure& failure, Judgement& judgement) {
+  judgement.problem = drawn.problem;
+  judgement.invalidity = failure.invalidity;
+  judgement.message = failure.message + " " + how(drawn);
+  judgement.output = failure.untrusted_output;
+}
+
+/// Reads the runs from `at` on into judgement and log. Returns the index of the next run.
+std::size_t read_drawn(const Outcome<protocol::VerdictResult>& verdict, const Subject& subject,
+                       const std::vector<EdgeDraw>& drawn, std::size_t at, Judgement& judgement,
+                       Json& runs) {
+  const auto fail = [&](const Failure& failure) {
+    fail_drawn(drawn[at], failure, judgement);
+    return at;
+  };
+  if (!verdict.ok()) return fail(verdict.error());
+  for (const auto& [draw, run] : verdict->runs) {
+    if (at >= drawn.size()) break;
+    runs.push_back(drawn_json(drawn[at], run));
+    const double share = run.verdict.worst.share;
+    if (!(share <= judgement.worst_share)) {
+      judgement.worst_share = share;
+      judgement.problem = drawn[at].problem;
+    }
+    if (!run.verdict.pass) return fail({Invalidity::correctness, run.verdict.reason, ""});
+    ++at;
+  }
+  if (!verdict->failure && verdict->runs.empty()) {
+    return fail({Invalidity::environment, "the worker judged nothing", ""});
+  }
+  if (!verdict->failure || at >= drawn.size()) return at;
+  // A library learns only when called what it supports.
+  const bool is_refusal = verdict->failure->invalidity == Invalidity::constraints;
+  if (is_refusal && subject.variant.manifest.backend == variant::Backend::python) return at + 1;
+  return fail(*verdict->failure);
+}
+
+/// Judges the drawn runs, of which there is at least one, a few per request so that others can use
+/// the device in between. Stops at the first failure. `runs` gets them as the log keeps them.
+/// Errors: canceled.
+Result<Judgement> judge_drawn(Context& context, const Subject& subject,
+                              const std::vector<EdgeDraw>& drawn, VerdictExtent extent,
+                              WorkerClient& worker, std::int64_t handle, Json& runs) {
+  Judgement judgement;
+  judgement.drawn = drawn.size();
+  judgement.problem = drawn.front().problem;
+  judgement.worst_share = -1;
+  for (std::size_t at = 0; at < drawn.size() && !judgement.invalidity;) {
+    WB_TRY(context.check_stop());
+    context.report_progress({.stage = "verdict",
+                             .what = subject.label + " on drawn runs",
+                             .done = static_cast<std::int64_t>(at),
+                             .total = static_cast<std::int64_t>(drawn.size())});
+    const std::size_t end = std::min(at + k_drawn_at_once, drawn.size());
+    at = read_drawn(worker.verdict(drawn_request(drawn, at, end, handle, extent)), subject, drawn,
+                    at, judgement, runs);
+  }
+  if (judgement.worst_share < 0) judgement.worst_share = 0;
+  return judgement;
+}
 
 /// One normal draw, judged on some blocks, in the form of a verdict.
 Outcome<protocol::VerdictResult> screen(WorkerClient& worker, const protocol::VerdictArgs& args) {
@@ -90,7 +210,7 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
       judgement.output = failure.untrusted_output;
       return nullptr;
     };
-    auto worker = context.need_worker();
+    auto worker = context.worker->need();
     if (!worker) return fail(worker.error());
     if (!handle) {
       auto loaded = (*worker)->load(subject.variant, subject.artifact);
@@ -164,11 +284,10 @@ Result<std::vector<Judgement>> judge_subject(Context& context, const Subject& su
   if (drawn.empty() || !takes_any) return judgements;
   Judgement judgement;
   if (WorkerClient* worker = loaded_in(judgement); worker != nullptr) {
-    DrawnRuns runs(context, subject, drawn, extent);
-    WB_TRY_ASSIGN(judgement, runs.judge(*worker, *handle));
+    Json all = Json::array();
+    WB_TRY_ASSIGN(judgement, judge_drawn(context, subject, drawn, extent, *worker, *handle, all));
     // An event is one line of limited length, so many runs become several events; the last one
     // decides.
-    const Json all = runs.runs();
     std::size_t begin = 0;
     for (; begin + k_edge_draws < all.size(); begin += k_edge_draws) {
       Judgement passed;
@@ -202,15 +321,6 @@ std::optional<Failure> failure_of(const std::vector<Judgement>& judgements) {
   if (!failed) return std::nullopt;
   return Failure{*failed->invalidity, fmt::format("{}: {}", label(*failed), failed->message),
                  failed->output};
-}
-
-Result<void> add_subject_output(Context& context, const std::string& words, Json& answer) {
-  constexpr std::size_t most_bytes = 4096;
-  answer["subject_output"] = words.empty() ? words : variant::cut_in_the_middle(words, most_bytes);
-  answer["subject_output_ref"] = nullptr;
-  if (words.empty() || !context.session) return {};
-  WB_TRY_ASSIGN(answer["subject_output_ref"], context.session->put_blob(words));
-  return {};
 }
 
 }  // namespace wb::engine

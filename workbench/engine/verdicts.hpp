@@ -44,9 +44,5 @@ std::string label(const Judgement& judgement);
 std::optional<Judgement> first_failure(const std::vector<Judgement>& judgements);
 /// The first failure as a Failure of the subject; nothing when it passed.
 std::optional<Failure> failure_of(const std::vector<Judgement>& judgements);
-/// Adds a failed variant's output to an answer: `subject_output`, with the middle of long texts
-/// left out, and `subject_output_ref`, the blob with the whole text (null without output or
-/// session). Errors: those of the blob.
-Result<void> add_subject_output(Context& context, const std::string& words, Json& answer);
 
 }  // namespace wb::engine

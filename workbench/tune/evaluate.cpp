@@ -8,11 +8,12 @@
 #include <numeric>
 
 #include "core/json.hpp"
-#include "engine/building.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "engine/settings.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
+#include "engine/worker.hpp"
 #include "tune/code_hash.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
@@ -41,9 +42,9 @@ Result<void> check_place(Context& context, const EvaluationRequest& request) {
     return refused(fmt::format("its session builds by {}, and this would by {}",
                                printable(request.compiler, 128), compiler));
   }
-  context.use_device_of(manifest);
-  if (auto worker = context.need_worker(); !worker) return refused(worker.error().message);
-  const device::Device& device = context.hello->device;
+  context.worker->use_device_of(manifest);
+  if (auto worker = context.worker->need(); !worker) return refused(worker.error().message);
+  const device::Device& device = context.worker->hello->device;
   if (device.backend != request.backend || device.name != request.device) {
     return refused(fmt::format("its session measures on {}, and this is {}",
                                printable(request.device, 128), device.name));
@@ -100,8 +101,7 @@ Result<EvaluationReply> evaluate_request(Context& context, const EvaluationReque
   if (const auto invalidity = answer.evaluation.score.invalidity) {
     reply.failure = Failure{*invalidity, answer.message, ""};
   }
-  context.collect_worker_time();
-  for (const auto& [verb, wall_s] : std::exchange(context.undebited_s, {})) {
+  for (const auto& [verb, wall_s] : context.spending->take_worker_time()) {
     reply.device_s += wall_s;
   }
   return reply;

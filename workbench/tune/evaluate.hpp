@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "tune/evaluation_exchange.hpp"
 
 namespace wb::tune {

@@ -6,7 +6,6 @@
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/iteration.hpp"
-#include "engine/objective.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"

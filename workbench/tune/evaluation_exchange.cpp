@@ -4,7 +4,6 @@
 
 #include "core/json.hpp"
 #include "engine/context.hpp"
-#include "engine/objective.hpp"
 #include "engine/settings.hpp"
 #include "tune/evaluation.hpp"
 

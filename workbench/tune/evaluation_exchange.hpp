@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/objective.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "tune/code_hash.hpp"

@@ -2,8 +2,10 @@
 // A search's answers in the log, and what an interrupted run knows from them.
 #include <fmt/format.h>
 
+#include "core/clock.hpp"
 #include "core/json.hpp"
 #include "engine/subject.hpp"
+#include "session/view.hpp"
 #include "tune/code_hash.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/tune.hpp"

@@ -4,12 +4,13 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/budget.hpp"
-#include "engine/building.hpp"
 #include "engine/context.hpp"
 #include "engine/iteration.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
+#include "engine/subject.hpp"
+#include "engine/timing.hpp"
+#include "engine/worker.hpp"
 #include "search/program.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/remote_evaluator.hpp"
@@ -56,7 +57,7 @@ Json options_json(const StrategyOptions& options) {
 /// Equal for answers that may be joined: the same code, asked for the same, built by the same
 /// compiler and measured on the same device.
 Result<std::string> tune_id(Context& context, const TunePlan& plan) {
-  auto worker = context.need_worker();
+  auto worker = context.worker->need();
   if (!worker) {
     return Error{ErrorCode::environment, "tune on", "this machine", worker.error().message,
                  "run `sdpa-wb doctor`"};
@@ -81,7 +82,7 @@ Result<std::string> tune_id(Context& context, const TunePlan& plan) {
            {"suite", problems},
            {"objective", to_json(context.settings.objective)},
            {"effort", context.settings.effort},
-           {"device", context.hello->device.id}};
+           {"device", context.worker->hello->device.id}};
   // Included because a proposer's proposals depend on how many are requested at once.
   if (search::is_external(plan.options.kind)) key["in_flight"] = plan.options.in_flight;
   for (const Backend backend : backends) {

@@ -5,10 +5,12 @@
 // gets its verdict and figure from this process's own device.
 #include <algorithm>
 
-#include "engine/building.hpp"
+#include "engine/comparing.hpp"
 #include "engine/context.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
+#include "engine/worker.hpp"
 #include "tune/code_hash.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
@@ -45,7 +47,7 @@ bool are_of_the_same(const PairLanes& known, const PairLanes& more) {
 }  // namespace
 
 Result<EvaluationRequest> Tuner::request_for(const Ask& ask) const {
-  const device::Device& device = m_context.hello->device;
+  const device::Device& device = m_context.worker->hello->device;
   EvaluationRequest request{
       .workbench_version = m_context.services.workbench_version,
       .backend = device.backend,
@@ -89,9 +91,9 @@ Result<void> Tuner::collect_replies() {
     if (!sent->reply) continue;
     const std::string what = m_plan.candidate(sent->request.ask.configuration).name;
     const EvaluationReply& reply = *sent->reply;
-    WB_TRY(m_context.debit(session::CostItem::compile_cpu, reply.compile_cpu_s, what));
-    WB_TRY(m_context.debit(session::CostItem::device, reply.device_s, what,
-                           {{"elsewhere", reply.device_s}}));
+    WB_TRY(m_context.spending->debit(session::CostItem::compile_cpu, reply.compile_cpu_s, what));
+    WB_TRY(m_context.spending->debit(session::CostItem::device, reply.device_s, what,
+                                     {{"elsewhere", reply.device_s}}));
     m_totals.remote_build_s += reply.build_s;
     m_totals.remote_device_s += reply.device_s;
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.hpp"
 #include "search/program.hpp"
 #include "tune/evaluation_exchange.hpp"
 

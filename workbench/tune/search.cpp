@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/budget.hpp"
-#include "engine/building.hpp"
 #include "engine/context.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
+#include "engine/worker.hpp"
 #include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/tune.hpp"
@@ -39,8 +39,8 @@ Tuner::Tuner(Context& context, const TunePlan& plan, search::Strategy strategy,
       m_past_seconds(past.seconds),
       m_past_usd(past.usd),
       m_started(context.services.clock.steady_now()),
-      m_place(choose_build_cpus(context.hello->device, context.worker->description(),
-                                device::allowed_cpus())),
+      m_place(choose_build_cpus(context.worker->hello->device,
+                                context.worker->client->description(), device::allowed_cpus())),
       m_queue(
           [this](const Configuration& wanted) {
             const Candidate made = m_plan.candidate(wanted);
@@ -148,7 +148,7 @@ Result<void> Tuner::answer(const search::Ask& ask) {
   event["n"] = m_told + 1;
   if (!m_plan.entrants.empty()) event["variant"] = m_plan.candidate(ask.configuration).name;
   WB_TRY(m_context.log("evaluation", std::move(event)));
-  WB_TRY(m_context.debit_device(m_plan.candidate(ask.configuration).name));
+  WB_TRY(m_context.spending->debit_device(m_plan.candidate(ask.configuration).name));
   const bool is_machine = found.evaluation.score.invalidity == Invalidity::environment;
   m_machine_failures = is_machine ? m_machine_failures + 1 : 0;
   WB_TRY(tell(found));

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/json.hpp"
+#include "engine/candidate_timing.hpp"
 #include "engine/context.hpp"
 #include "engine/evidence.hpp"
 #include "engine/iteration.hpp"

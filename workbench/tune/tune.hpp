@@ -13,6 +13,7 @@
 #include "core/json_fwd.hpp"
 #include "engine/subject.hpp"
 #include "search/strategy.hpp"
+#include "session/view.hpp"
 #include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"

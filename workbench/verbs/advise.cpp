@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `advise`: what to try next on a session's incumbent (situation.hpp, advise/roadmap.hpp).
 #include "core/json.hpp"
-#include "engine/call.hpp"
+#include "engine/recorded.hpp"
 #include "engine/verb.hpp"
 #include "report/report.hpp"
 #include "verbs/arguments.hpp"

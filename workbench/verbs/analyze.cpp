@@ -7,10 +7,11 @@
 
 #include "analyze/analysis.hpp"
 #include "core/json.hpp"
-#include "engine/call.hpp"
+#include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "report/evidence.hpp"
+#include "session/session.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/file_findings.hpp"
 #include "verbs/verb.hpp"

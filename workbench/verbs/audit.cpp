@@ -8,8 +8,8 @@
 
 #include "audit/audit.hpp"
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/services.hpp"
+#include "engine/verb.hpp"
 #include "session/storage.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/audit_session.hpp"

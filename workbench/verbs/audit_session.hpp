@@ -8,7 +8,7 @@
 
 #include "audit/finding.hpp"
 #include "core/files.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 
 namespace wb::verbs {
 

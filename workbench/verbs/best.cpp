@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
+#include "engine/verb.hpp"
+#include "engine/worker.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/proven.hpp"
@@ -28,12 +29,12 @@ Result<std::string> device_name(Context& context, const Json& args,
   const bool matters = std::any_of(rules.begin(), rules.end(),
                                    [](const DispatchRule& rule) { return !rule.device.empty(); });
   if (!matters) return std::string();
-  auto worker = context.need_worker();
+  auto worker = context.worker->need();
   if (!worker) {
     return Error{ErrorCode::environment, "ask for the device of", "this machine",
                  worker.error().message, "name it with --device"};
   }
-  return context.hello->device.name;
+  return context.worker->hello->device.name;
 }
 
 /// The request, which is the same for every rule.

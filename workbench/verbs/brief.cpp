@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
+#include "engine/recorded.hpp"
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"
 #include "verbs/brief_facts.hpp"

@@ -7,9 +7,8 @@
 #include <set>
 
 #include "core/json.hpp"
-#include "engine/budget.hpp"
 #include "engine/recorded.hpp"
-#include "engine/stored.hpp"
+#include "engine/spending.hpp"
 #include "report/report.hpp"
 #include "session/storage.hpp"
 #include "verbs/technique_history.hpp"

@@ -5,8 +5,6 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/building.hpp"
-#include "engine/call.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"

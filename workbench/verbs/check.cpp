@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/building.hpp"
-#include "engine/call.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "engine/verdicts.hpp"

@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
-#include "engine/milestones.hpp"
 #include "engine/recorded.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 
 namespace wb::verbs {
 

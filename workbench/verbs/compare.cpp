@@ -5,12 +5,10 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/building.hpp"
-#include "engine/call.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/first_calls.hpp"
-#include "engine/objective.hpp"
+#include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verb.hpp"

@@ -12,7 +12,6 @@
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
-#include "engine/stored.hpp"
 #include "problem/attention.hpp"
 #include "report/evidence.hpp"
 #include "report/facts.hpp"

@@ -11,8 +11,8 @@
 #include "advise/diagnosis.hpp"
 #include "advise/roadmap.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
-#include "session/view.hpp"
+#include "engine/verb.hpp"
+#include "session/session.hpp"
 
 namespace wb::verbs {
 

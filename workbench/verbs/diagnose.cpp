@@ -2,7 +2,7 @@
 // `diagnose`: why something is slow, by the findings (decided_causes.hpp); with --measure after the
 // measurements that undecided causes need (diagnose_measure.cpp).
 #include "core/json.hpp"
-#include "engine/call.hpp"
+#include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "problem/problem.hpp"

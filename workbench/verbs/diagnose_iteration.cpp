@@ -9,7 +9,6 @@
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
-#include "engine/stored.hpp"
 #include "report/report.hpp"
 #include "verbs/decided_causes.hpp"
 #include "verbs/situation.hpp"

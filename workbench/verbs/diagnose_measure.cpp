@@ -14,6 +14,7 @@
 #include "engine/engine.hpp"
 #include "engine/evidence.hpp"
 #include "engine/settings.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "problem/attention.hpp"
@@ -186,7 +187,7 @@ Result<Json> diagnose_measuring(Context& context, const Json& args) {
     if (!row && ends_session(row.error().code)) return row.error();
     measured.push_back(row ? *std::move(row) : row_of(probe, "failed", row.error().message()));
   }
-  WB_TRY(context.debit_device("diagnose"));
+  WB_TRY(context.spending->debit_device("diagnose"));
   WB_TRY(record_causes(context));
   WB_TRY_ASSIGN(Json made, diagnose_session(context.services, *context.session, Json::object()));
   made["measured"] = std::move(measured);

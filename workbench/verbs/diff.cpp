@@ -10,9 +10,9 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
-#include "engine/environment.hpp"
 #include "engine/services.hpp"
+#include "engine/verb.hpp"
+#include "engine/worker.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/exit_code.hpp"
 #include "verbs/standings.hpp"

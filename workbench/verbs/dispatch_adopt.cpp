@@ -8,10 +8,11 @@
 #include <optional>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
 #include "engine/services.hpp"
+#include "engine/verb.hpp"
+#include "engine/worker.hpp"
 #include "session/storage.hpp"
 #include "verbs/adopt_answer.hpp"
 #include "verbs/arguments.hpp"
@@ -56,7 +57,7 @@ Result<std::optional<std::size_t>> find_offer(Context& context, const Rules& loa
     WB_TRY_ASSIGN(const bool is_taken, catalogue::takes(rule, member.problem));
     if (!is_taken) continue;
     WB_TRY_ASSIGN(const auto reason, obstacle(context, rule, member.problem));
-    const std::string& device = context.hello->device.name;
+    const std::string& device = context.worker->hello->device.name;
     const RuleProof proof =
         reason ? RuleProof{.proven = {}, .why_not = *reason}
                : prove(context, rule, loaded.table, Json::array(), member.problem, device);
@@ -168,8 +169,8 @@ Result<Json> try_rule(Context& context, const Rules& loaded, const Trial& trial,
 
 /// Errors: environment (there is no such device).
 Result<void> need_device(Context& context, const std::string& backend) {
-  context.use_backend(backend);
-  auto worker = context.need_worker();
+  context.worker->use_backend(backend);
+  auto worker = context.worker->need();
   if (worker) return {};
   return Error{ErrorCode::environment, "ask for the device of", "this machine",
                worker.error().message, "run `sdpa-wb doctor`"};
@@ -181,7 +182,7 @@ Result<Json> adopt(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const Suite suite, suite_from_arguments(context, args));
   WB_TRY_ASSIGN(const Rules loaded, load_rules(context.services));
   WB_TRY(need_device(context, backend));
-  const std::string device = context.hello->device.name;
+  const std::string device = context.worker->hello->device.name;
   Json rows = Json::array();
   std::vector<Trial> trials;
   for (const SuiteProblem& member : suite.problems) {
@@ -221,7 +222,7 @@ Result<Json> dispatch_adopt_body(Context& context, const Json& args) {
   // Restores the backend, so that the next verb uses the device it would have used.
   const std::string before = context.settings.backend;
   Result<Json> answer = adopt(context, args);
-  context.use_backend(before);
+  context.worker->use_backend(before);
   return answer;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/json.hpp"
 #include "engine/context.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::verbs {
 
@@ -103,13 +104,13 @@ Json check_row(std::string_view name, std::string_view state, std::string detail
 
 Json worker_rows(Context& context) {
   Json rows = Json::array();
-  auto worker = context.need_worker();
+  auto worker = context.worker->need();
   if (!worker) {
     rows.push_back(check_row("worker", "missing", worker.error().message,
                              "build or install sdpa-wb-worker beside sdpa-wb"));
     return rows;
   }
-  const protocol::HelloResult& hello = *context.hello;
+  const protocol::HelloResult& hello = *context.worker->hello;
   rows.push_back(check_row("worker", "ok",
                            fmt::format("{} on {}, {} threads, isolation {}", hello.worker_version,
                                        hello.device.name, hello.threads, hello.isolation),

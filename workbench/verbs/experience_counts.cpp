@@ -5,7 +5,6 @@
 
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
-#include "engine/stored.hpp"
 
 namespace wb::verbs {
 

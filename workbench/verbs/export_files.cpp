@@ -10,7 +10,6 @@
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
-#include "engine/stored.hpp"
 #include "engine/subject.hpp"
 #include "session/storage.hpp"
 #include "variant/restriction.hpp"

@@ -15,8 +15,8 @@
 #include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
+#include "engine/verb.hpp"
 #include "measure/ncu_report.hpp"
 
 namespace wb::verbs {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "measure/finding.hpp"
 
 namespace wb::verbs {

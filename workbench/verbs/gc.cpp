@@ -4,8 +4,8 @@
 
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
+#include "engine/verb.hpp"
 #include "variant/cache_trim.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"

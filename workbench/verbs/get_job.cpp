@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `get job`: what runs in a session (jobs.hpp).
 #include "core/json.hpp"
-#include "engine/call.hpp"
+#include "engine/recorded.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/jobs.hpp"

@@ -6,7 +6,6 @@
 
 #include "core/ascii.hpp"
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"

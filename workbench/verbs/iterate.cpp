@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/iteration.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"

@@ -15,7 +15,7 @@
 #include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
-#include "engine/replay.hpp"
+#include "engine/recorded_calls.hpp"
 #include "session/log.hpp"
 #include "session/storage.hpp"
 
@@ -143,7 +143,7 @@ Result<JobFacts> look(Context& context, const fs::path& folder,
   JobFacts facts;
   // Check the lock first: a process that ends between the two checks has written everything.
   facts.pid = runner_of(folder);
-  WB_TRY_ASSIGN(const Session* session, context.recent.read(context.services.file_system, folder));
+  WB_TRY_ASSIGN(const Session* session, context.recent->read(context.services.file_system, folder));
   WB_TRY_ASSIGN(const SessionView* current, session->current(session::FoldDepth::full));
   const SessionView& view = *current;
   const VerbRecord* call = find_call(view, request);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `kernels`: lists the available kernels.
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
+#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/text.hpp"
 #include "verbs/verb.hpp"

@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/building.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
-#include "engine/stored.hpp"
+#include "engine/subject.hpp"
+#include "engine/verb.hpp"
 #include "report/loops.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"

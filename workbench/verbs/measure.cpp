@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `measure`: times one variant after its verdict.
 #include "core/json.hpp"
-#include "engine/building.hpp"
-#include "engine/call.hpp"
 #include "engine/comparing.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"

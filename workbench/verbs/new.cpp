@@ -10,9 +10,9 @@
 
 #include "core/json.hpp"
 #include "core/writing.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
-#include "engine/stored.hpp"
+#include "engine/recorded.hpp"
+#include "engine/verb.hpp"
 #include "variant/closure.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"

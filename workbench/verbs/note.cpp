@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `note`: adds a note to the log. A note with a phase begins that phase.
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"

@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/floors.hpp"
-#include "engine/objective.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
+#include "engine/timing.hpp"
 #include "engine/verb.hpp"
 #include "session/storage.hpp"
 #include "verbs/arguments.hpp"

@@ -6,8 +6,8 @@
 #include "core/json.hpp"
 #include "engine/baseline.hpp"
 #include "engine/context.hpp"
-#include "engine/environment.hpp"
 #include "engine/settings.hpp"
+#include "engine/worker.hpp"
 #include "session/storage.hpp"
 
 namespace wb::verbs {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
-#include "engine/objective.hpp"
+#include "engine/settings.hpp"
+#include "engine/verb.hpp"
 #include "variant/variant.hpp"
 
 namespace wb::verbs {

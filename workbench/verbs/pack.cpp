@@ -9,10 +9,9 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
-#include "engine/stored.hpp"
+#include "engine/verb.hpp"
 #include "report/report.hpp"
 #include "session/redact.hpp"
 #include "session/storage.hpp"

@@ -8,8 +8,6 @@
 #include <array>
 
 #include "core/json.hpp"
-#include "engine/building.hpp"
-#include "engine/call.hpp"
 #include "engine/evidence.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"

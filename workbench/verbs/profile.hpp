@@ -4,7 +4,7 @@
 
 #include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "problem/problem.hpp"
 #include "protocol/protocol.hpp"
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/recorded.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"

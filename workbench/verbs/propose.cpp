@@ -7,11 +7,9 @@
 
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
-#include "engine/budget.hpp"
-#include "engine/building.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/iteration.hpp"
+#include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
@@ -134,7 +132,7 @@ Result<Json> build_and_judge(Context& context, const Proposal& proposal) {
     WB_TRY(add_subject_output(context, failed->output, answer));
   }
   WB_TRY(context.check_stop());  // a stop kills the worker, which is not the variant's failure
-  WB_TRY(context.debit_device(built->label));
+  WB_TRY(context.spending->debit_device(built->label));
   return answer;
 }
 

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "engine/iteration.hpp"

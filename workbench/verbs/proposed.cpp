@@ -8,10 +8,9 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/building.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
-#include "engine/stored.hpp"
+#include "engine/subject.hpp"
 
 namespace wb::verbs {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "session/view.hpp"
 #include "variant/variant.hpp"
 

@@ -8,11 +8,9 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/building.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
-#include "engine/stored.hpp"
 #include "engine/subject.hpp"
 #include "verbs/problem_names.hpp"
 

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/subject.hpp"
+#include "engine/verb.hpp"
+#include "session/session.hpp"
 
 namespace wb::verbs {
 

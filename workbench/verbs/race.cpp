@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `race`: an iteration that times several variants against each other (module tune).
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/iteration.hpp"
 #include "engine/verb.hpp"
 #include "tune/tune.hpp"

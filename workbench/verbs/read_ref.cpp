@@ -6,12 +6,10 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/building.hpp"
-#include "engine/call.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
-#include "engine/stored.hpp"
+#include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"

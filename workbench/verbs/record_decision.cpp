@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `record decision`: logs a question, the choice and the reason.
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `record usage`: logs the cost of an agent's model.
 #include "core/json.hpp"
-#include "engine/budget.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
+#include "engine/spending.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
@@ -26,7 +25,7 @@ Result<Json> record_usage_body(Context& context, const Json& args) {
   const auto usd = args.contains("usd")
                        ? std::optional(args["usd"].get<double>())
                        : session::price_usd(context.settings.rates, CostItem::tokens, tokens);
-  context.spent.debit(CostItem::tokens, tokens, usd);
+  context.spending->spent.debit(CostItem::tokens, tokens, usd);
   const Json price = usd ? Json(*usd) : Json(nullptr);
   const Json cached = args.value("cached_tokens", Json(nullptr));
   WB_TRY_ASSIGN(

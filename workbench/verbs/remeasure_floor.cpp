@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `remeasure floor`: measures a session's noise floors again (engine/floors.cpp).
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/floors.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"

@@ -5,11 +5,10 @@
 
 #include <stdexcept>
 
-#include "engine/building.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
+#include "engine/recorded.hpp"
 #include "engine/settings.hpp"
-#include "engine/stored.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"

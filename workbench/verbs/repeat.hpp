@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/call.hpp"
-#include "engine/objective.hpp"
+#include "engine/settings.hpp"
+#include "engine/verb.hpp"
 #include "measure/statistics.hpp"
 #include "session/session.hpp"
 #include "verbs/problem_names.hpp"

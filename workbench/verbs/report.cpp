@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
+#include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "html/html.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/files.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 
 namespace wb::verbs {
 

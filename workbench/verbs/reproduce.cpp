@@ -7,13 +7,11 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
-#include "engine/environment.hpp"
-#include "engine/objective.hpp"
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
-#include "engine/stored.hpp"
+#include "engine/verb.hpp"
+#include "engine/worker.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/exit_code.hpp"
 #include "verbs/figure_change.hpp"

@@ -7,12 +7,12 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/building.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
-#include "engine/stored.hpp"
+#include "engine/subject.hpp"
+#include "engine/worker.hpp"
 #include "session/storage.hpp"
 #include "variant/restriction.hpp"
 #include "verbs/proven.hpp"
@@ -45,9 +45,9 @@ bool can_build(const Context& context, const Manifest& manifest) {
 
 /// The architecture of a GPU with that name: "sm_90".
 std::string gpu_architecture(const Context& context, const std::string& device) {
-  if (context.hello && context.hello->device.name == device &&
-      context.hello->device.backend == "cuda") {
-    return context.hello->device.architecture;
+  if (context.worker->hello && context.worker->hello->device.name == device &&
+      context.worker->hello->device.backend == "cuda") {
+    return context.worker->hello->device.architecture;
   }
   const auto known = device::known_gpu(device);
   return known && known->backend == "cuda" ? known->architecture : std::string();

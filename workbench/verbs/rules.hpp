@@ -11,7 +11,7 @@
 
 #include "catalogue/dispatch.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "verbs/proven.hpp"
 
 namespace wb::verbs {

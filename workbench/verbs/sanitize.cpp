@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/ascii.hpp"
 #include "core/json.hpp"
-#include "engine/building.hpp"
-#include "engine/call.hpp"
 #include "engine/evidence.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
@@ -21,11 +20,60 @@
 namespace wb::verbs {
 
 using engine::Context;
-using engine::edge_problems;
 using engine::Subject;
+using problem::Causal;
+using problem::Layout;
+using problem::MaskKind;
 using problem::Problem;
 
 namespace {
+
+/// Small odd-shaped problems beside the suite's: S = 1, odd sizes, Sq != Skv, GQA, causal kinds,
+/// layouts and masks, as far as the manifest claims them. A verdict uses drawn runs instead.
+std::vector<Problem> edge_problems(const variant::Manifest& manifest, const problem::Suite& suite) {
+  struct Shape {
+    std::int64_t hq, hkv, sq, skv;
+    Causal causal;
+    MaskKind mask;
+    Layout layout;
+  };
+  static constexpr Shape k_shapes[] = {
+      {2, 2, 1, 67, Causal::none, MaskKind::none, Layout::bhsd},
+      {4, 2, 67, 67, Causal::top_left, MaskKind::none, Layout::bhsd},
+      {2, 2, 130, 67, Causal::bottom_right, MaskKind::none, Layout::bhsd},  // rows with no key
+      {2, 1, 33, 129, Causal::none, MaskKind::boolean, Layout::bshd},
+      {2, 2, 65, 65, Causal::none, MaskKind::additive, Layout::bhsd},
+  };
+  std::vector<Problem> problems;
+  std::set<std::string> seen;
+  for (const problem::SuiteProblem& member : suite.problems) {
+    for (const Shape& shape : k_shapes) {
+      Problem problem = member.problem;
+      problem.name.clear();
+      problem.scale.reset();
+      problem.B = 2;
+      problem.Hq = shape.hq;
+      problem.Hkv = shape.hkv;
+      problem.Sq = shape.sq;
+      problem.Skv = shape.skv;
+      problem.causal = shape.causal;
+      problem.mask = shape.mask;
+      problem.keep_frac = shape.mask == MaskKind::boolean ? 0.7 : 1.0;
+      problem.layout = shape.layout;
+      if (variant::unsupported_reason(manifest, problem)) {
+        // Use the plain form of the same sizes, so that odd sizes are always judged.
+        problem.Hkv = problem.Hq;
+        problem.causal = Causal::none;
+        problem.mask = MaskKind::none;
+        problem.keep_frac = 1.0;
+        problem.layout = member.problem.layout;
+      }
+      if (variant::unsupported_reason(manifest, problem)) continue;
+      if (seen.insert(to_text(problem)).second) problems.push_back(problem);
+    }
+  }
+  return problems;
+}
 
 Result<std::vector<std::string>> tools_of(const Json& args) {
   std::vector<std::string> tools;

@@ -7,8 +7,8 @@
 #include <charconv>
 
 #include "core/json.hpp"
-#include "engine/call.hpp"
 #include "engine/context.hpp"
+#include "engine/recorded.hpp"
 #include "engine/verb.hpp"
 #include "report/report.hpp"
 #include "verbs/arguments.hpp"

@@ -10,6 +10,7 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::verbs {
 
@@ -43,8 +44,8 @@ Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& su
 
 Json notes_on_machine(const Context& context) {
   Json notes = Json::array();
-  if (!context.hello || !context.hello->cpu_limits) return notes;
-  const device::CpuLimits& limits = *context.hello->cpu_limits;
+  if (!context.worker->hello || !context.worker->hello->cpu_limits) return notes;
+  const device::CpuLimits& limits = *context.worker->hello->cpu_limits;
   if (device::is_short(limits)) {
     notes.push_back("a CPU quota limits this machine to " + device::quota_text(limits) +
                     ": turns that it stops do not count");

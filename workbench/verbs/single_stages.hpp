@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/subject.hpp"
 #include "engine/timing.hpp"
+#include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
 
 namespace wb::verbs {

@@ -6,7 +6,6 @@
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
-#include "engine/stored.hpp"
 #include "report/report.hpp"
 #include "report/sections.hpp"
 #include "verbs/decided_causes.hpp"

@@ -4,7 +4,8 @@
 
 #include "advise/roadmap.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
+#include "session/session.hpp"
 
 namespace wb::verbs {
 

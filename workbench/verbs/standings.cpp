@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/environment.hpp"
 #include "engine/recorded.hpp"
-#include "engine/stored.hpp"
+#include "engine/settings.hpp"
+#include "engine/worker.hpp"
 #include "verbs/figure_change.hpp"
 
 namespace wb::verbs {

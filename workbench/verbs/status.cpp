@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // `status`: the state of a session on one screen.
 #include "core/json.hpp"
-#include "engine/budget.hpp"
-#include "engine/call.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
+#include "engine/spending.hpp"
 #include "engine/verb.hpp"
 #include "report/report.hpp"
 #include "verbs/fake_engine.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `suites`: lists the available problem suites.
 #include "core/json.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/suite_selection.hpp"
 #include "verbs/suites_of.hpp"

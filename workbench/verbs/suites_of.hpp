@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "problem/suite.hpp"
 
 namespace wb::verbs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `trace report`: prepares a profile and analyzes it (tracing.hpp).
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/tracing.hpp"
 #include "verbs/verb.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `trace suite`: a weighted suite of the forward attention of a profile (tracing.hpp).
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/tracing.hpp"
 #include "verbs/verb.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 
 namespace wb::verbs {
 

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
-#include "engine/building.hpp"
 #include "engine/context.hpp"
-#include "engine/stored.hpp"
+#include "engine/recorded.hpp"
 #include "engine/subject.hpp"
+#include "engine/worker.hpp"
 #include "variant/restriction.hpp"
 
 namespace wb::verbs {
@@ -25,14 +25,14 @@ Result<std::string> detect_cuda_device(Context& context, const Variant& variant,
   const bool has_choice = words.size() != 1 || !words.front().ends_with('a');
   const bool follows = wanted == "native" || (wanted.empty() && has_choice);
   if (variant.manifest.backend != Backend::cuda || !follows) return std::string();
-  context.use_device_of(variant.manifest);
-  if (!context.device) {
-    const auto worker = context.need_worker();
+  context.worker->use_device_of(variant.manifest);
+  if (!context.worker->device) {
+    const auto worker = context.worker->need();
     WB_TRY(context.check_stop());
     if (!worker) return worker.error().message;
   }
-  if (context.device->backend == "cuda") return std::string();
-  return "the device here is " + context.device->name;
+  if (context.worker->device->backend == "cuda") return std::string();
+  return "the device here is " + context.worker->device->name;
 }
 
 bool asks_for_code(const Json& args) {

@@ -6,7 +6,8 @@
 #include <string>
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
+#include "session/session.hpp"
 #include "variant/variant.hpp"
 
 namespace wb::verbs {

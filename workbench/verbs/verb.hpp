@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/json_fwd.hpp"
-#include "engine/call.hpp"
+#include "engine/verb.hpp"
 #include "verbs/exit_code.hpp"
 
 namespace wb::verbs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The device that a step of a session measures on if none is named.
-#include "engine/environment.hpp"
+#include "engine/worker.hpp"
 #include "core/json.hpp"
 
 #include "support/catch.hpp"

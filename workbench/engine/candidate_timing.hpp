@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Confirmation of hot plans in both regimes. iteration.cpp measures, comparing.cpp decides.
+// Stages 5 and 6 of an iteration: turns of candidate and incumbent and, at confirmation, the rivals
+// and the regime that the objective does not name; then the comparisons.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,17 +13,19 @@
 
 namespace wb::engine {
 
+struct Run;  // iteration.hpp
+
+/// Times the candidate beside the incumbent (and the rivals); `phase` is "selection" or
+/// "confirmation". Fills total or failure.
+Result<void> time_candidate(Context& context, Run& run, const std::string& phase);
+/// The speedup, or null without one.
+Json speedup_or_null(const std::optional<measure::Comparison>& total);
+
 /// Hot turns of subjects 0 and 1 in the regime that the objective does not name.
 struct OtherRegime {
   TimingRequest request;
   TimingResult result;
 };
-/// After a confirmation's turns, on a GPU with a hot objective: times the compute-bound problems in
-/// the other regime too, in fresh processes with new instance numbers. Nothing when there is no
-/// such problem. Errors: as time_subjects().
-Result<std::optional<OtherRegime>> time_other_regime(Context& context, const TimingRequest& request,
-                                                     const TimingResult& result);
-
 struct BothRegimes {
   measure::Comparison comparison;  ///< combine_regimes()
   Json figures;                    ///< {regime: its comparison's figures}, for the log

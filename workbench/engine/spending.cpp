@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "engine/budget.hpp"
+#include "engine/spending.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/json.hpp"
+#include "engine/context.hpp"
+#include "engine/worker.hpp"
 
 namespace wb::engine {
+
+using session::CostItem;
+
 namespace {
-
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-std::optional<double> real_or_nothing(ObjectReader& reader, std::string_view key) {
-  const Json* member = reader.member(key);
-  if (member == nullptr || member->is_null()) return std::nullopt;
-  return reader.real(key);
-}
-
-std::optional<std::int64_t> integer_or_nothing(ObjectReader& reader, std::string_view key) {
-  const Json* member = reader.member(key);
-  if (member == nullptr || member->is_null()) return std::nullopt;
-  return reader.integer(key, 0, 1'000'000'000);
-}
 
 std::string closed_word(const session::IterationView& iteration, std::string_view field) {
   if (!iteration.closed) return {};
@@ -36,33 +25,56 @@ std::string closed_word(const session::IterationView& iteration, std::string_vie
 
 }  // namespace
 
-Json to_json(const Budget& budget) {
-  return {{"evaluations", or_null(budget.evaluations)},
-          {"wall_s", or_null(budget.wall_s)},
-          {"usd", or_null(budget.usd)}};
+Result<void> Spending::debit(CostItem item, double quantity_s, std::string_view what, Json parts) {
+  const auto usd = session::price_usd(m_context.settings.rates, item, quantity_s);
+  spent.debit(item, quantity_s, usd);
+  Json debited{{"iteration", m_context.iteration_or_null()},
+               {"item", to_string(item)},
+               {"quantity", quantity_s},
+               {"unit", "s"},
+               {"usd", usd ? Json(*usd) : Json(nullptr)},
+               {"what", what}};
+  if (!parts.is_null()) debited["parts"] = std::move(parts);
+  WB_TRY(m_context.log("cost_debited", std::move(debited)));
+  return {};
 }
 
-Json to_json(const StopRules& rules) {
-  return {{"plateau", or_null(rules.plateau)}, {"equal_failures", or_null(rules.equal_failures)}};
+Result<void> Spending::debit(CostItem item, double quantity_s, std::string_view what) {
+  return debit(item, quantity_s, what, Json());
 }
 
-Result<Budget> budget_from_json(const Json& json) {
-  ObjectReader reader(json, "the budget");
-  Budget budget;
-  budget.evaluations = integer_or_nothing(reader, "evaluations");
-  budget.wall_s = real_or_nothing(reader, "wall_s");
-  budget.usd = real_or_nothing(reader, "usd");
-  WB_TRY(reader.finish());
-  return budget;
+Result<void> Spending::debit_compile(const variant::BuildRecord& record, std::string_view what) {
+  return debit(CostItem::compile_cpu, record.cached ? 0.0 : record.cpu_s, what);
 }
 
-Result<StopRules> stop_rules_from_json(const Json& json) {
-  ObjectReader reader(json, "the stop rules");
-  StopRules rules;
-  rules.plateau = integer_or_nothing(reader, "plateau");
-  rules.equal_failures = integer_or_nothing(reader, "equal_failures");
-  WB_TRY(reader.finish());
-  return rules;
+Result<void> Spending::debit_device(std::string_view what) {
+  collect_worker_time();
+  if (m_undebited_s.empty()) return {};
+  double quantity = 0;
+  for (const auto& [verb, wall_s] : m_undebited_s) quantity += wall_s;
+  WB_TRY(debit(CostItem::device, quantity, what, m_undebited_s));
+  m_undebited_s.clear();
+  return {};
+}
+
+void Spending::collect_worker_time() {
+  auto& client = m_context.worker->client;
+  if (!client) return;
+  for (const auto& [verb, wall_s] : client->take_wall_s()) {
+    m_undebited_s[std::string(protocol::to_string(verb))] += wall_s;
+  }
+}
+
+std::map<std::string, double> Spending::take_worker_time() {
+  collect_worker_time();
+  return std::exchange(m_undebited_s, {});
+}
+
+void Spending::forget() {
+  spent = {};
+  best_speedup.reset();
+  reported_budget_share = 0;
+  m_undebited_s.clear();
 }
 
 StopDecision stop_decision(const session::SessionView& view, const Budget& budget,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/environment.hpp"
+#include "engine/worker.hpp"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -11,22 +11,16 @@
 #include "device/device.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
-#include "engine/services.hpp"
+#include "engine/spending.hpp"
 #include "variant/compile_sandbox.hpp"
 
 namespace wb::engine {
 
-using session::IterationView;
 using session::SessionView;
 
 namespace {
 
 constexpr std::size_t k_value_max_bytes = 160;
-
-std::string plain(const Json& value) {
-  if (value.is_null()) return {};
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
 
 /// The CPU set at the end of a CPU device's id, "cpu:<model>:<set>".
 std::string cpu_set_of(const std::string& device_id) {
@@ -38,25 +32,70 @@ std::string suite_text(const Json& suite) {
   const Json& problems = member_of(suite, "problems");
   std::string identity;
   for (const Json& item : problems) {
-    identity += fmt::format("{} {} {}\n", text_of(item, "problem"),
-                            plain(member_of(item, "weight")), plain(member_of(item, "held_out")));
+    identity +=
+        fmt::format("{} {} {}\n", text_of(item, "problem"), value_text(member_of(item, "weight")),
+                    value_text(member_of(item, "held_out")));
   }
   return fmt::format("{} ({} problems, {})", text_of(suite, "name"), problems.size(),
                      short_hash(sha256_hex(identity)));
 }
 
-/// "name" of "name@1f0c44aa".
-std::string base_name(const std::string& subject) {
-  return subject.substr(0, subject.find('@'));
-}
-
-template <typename Visit>
-void each_iteration(const SessionView& view, const Visit& visit) {
-  for (const IterationView& iteration : view.iterations) visit(iteration);
-  visit(view.outside);
-}
-
 }  // namespace
+
+protocol::HelloArgs Worker::wanted_hello() const {
+  protocol::HelloArgs args = m_context.services.hello;
+  args.gpu = m_context.settings.backend == "cuda" ? std::max<std::int64_t>(args.gpu, 0) : -1;
+  if (m_context.session) {
+    const auto view = m_context.session->current(session::FoldDepth::brief);
+    if (view.ok() && (*view)->environment) {
+      return as_recorded(args, (*view)->environment->payload, device::allowed_cpus());
+    }
+  }
+  return args;
+}
+
+Outcome<runner::WorkerClient*> Worker::need() {
+  if (client && client->alive() && fits) return &*client;
+  const protocol::HelloArgs wanted = wanted_hello();
+  if (client && client->alive() && wanted == m_hello_args) {
+    fits = true;
+    return &*client;
+  }
+  if (wanted != m_hello_args) device.reset();
+  drop();
+  auto transport = m_context.services.open_transport();
+  if (!transport) {
+    return Failure{Invalidity::environment, transport.error().message(), ""};
+  }
+  client.emplace(*std::move(transport));
+  auto greeting = client->hello(wanted);
+  if (!greeting) {
+    drop();
+    return std::move(greeting).error();
+  }
+  hello = *std::move(greeting);
+  m_hello_args = wanted;
+  fits = true;
+  if (!device) device = hello->device;
+  return &*client;
+}
+
+void Worker::use_device_of(const variant::Manifest& manifest) {
+  use_backend(variant::runs_on_gpu(manifest) ? "cuda" : "cpu");
+}
+
+void Worker::use_backend(std::string_view backend) {
+  if (m_context.session || m_context.settings.backend == backend) return;
+  m_context.settings.backend = backend;
+  drop();
+  hello.reset();
+  device.reset();
+}
+
+void Worker::drop() {
+  m_context.spending->collect_worker_time();  // time of a worker that died was spent all the same
+  client.reset();
+}
 
 Circumstances circumstances_of_environment(const Json& environment) {
   const Json& device = member_of(environment, "device");
@@ -69,21 +108,21 @@ Circumstances circumstances_of_environment(const Json& environment) {
   all["architecture"] = text_of(device, "architecture");
   all["cpu set"] = cpu_set_of(text_of(device, "id"));
   if (all["cpu set"].empty()) all["device id"] = text_of(device, "id");
-  all["units"] = plain(member_of(device, "units"));
-  all["threads"] = plain(member_of(worker, "threads"));
+  all["units"] = value_text(member_of(device, "units"));
+  all["threads"] = value_text(member_of(worker, "threads"));
   all["compiler"] = text_of(toolchain, "compiler");
   all["target"] = text_of(toolchain, "target");
   all["worker"] = text_of(worker, "version");
   all["isolation"] = text_of(worker, "isolation");
   all["python"] = text_of(worker, "python");
   all["driver"] = text_of(gpu, "driver_version");
-  all["persistence mode"] = plain(member_of(gpu, "persistence_mode"));
-  all["power limit (W)"] = plain(member_of(gpu, "power_limit_w"));
-  all["highest SM clock (MHz)"] = plain(member_of(gpu, "max_sm_clock_mhz"));
+  all["persistence mode"] = value_text(member_of(gpu, "persistence_mode"));
+  all["power limit (W)"] = value_text(member_of(gpu, "power_limit_w"));
+  all["highest SM clock (MHz)"] = value_text(member_of(gpu, "max_sm_clock_mhz"));
   const Json& limits = member_of(environment, "cpu_limits");
   if (limits.is_object()) {  // absent from older sessions
     const Json& quota = member_of(member_of(limits, "quota"), "cpus");
-    all["CPU quota"] = quota.is_number() ? plain(quota) + " CPUs" : "none";
+    all["CPU quota"] = quota.is_number() ? value_text(quota) + " CPUs" : "none";
   }
   all["system"] = text_of(host, "os") + " " + text_of(host, "kernel");
   if (all["system"] == " ") all["system"].clear();
@@ -112,9 +151,9 @@ Circumstances circumstances_of(const SessionView& view) {
   all["workbench"] = text_of(opened, "workbench_version");
   all["effort"] = text_of(opened, "effort");
   all["suite"] = suite_text(member_of(opened, "suite"));
-  all["objective"] = plain(member_of(opened, "objective"));
+  all["objective"] = value_text(member_of(opened, "objective"));
   for (const Json& rival : member_of(opened, "rivals")) {
-    const std::string name = plain(rival);
+    const std::string name = value_text(rival);
     all["rival " + name] = subject_versions(view, name);
     all["sources of rival " + name] = short_hash(subject_variant_id(view, name));
   }
@@ -149,38 +188,8 @@ std::string to_lines(const std::vector<Change>& changes) {
   return lines;
 }
 
-std::string subject_versions(const SessionView& view, const std::string& name) {
-  std::string versions;
-  each_iteration(view, [&](const IterationView& iteration) {
-    for (const session::Fact& verdict : iteration.verdicts) {
-      if (base_name(text_of(verdict.payload, "subject")) != name) continue;
-      std::string found;
-      for (const auto& [key, value] : member_of(verdict.payload, "versions").items()) {
-        // The build id depends on compiler and machine, which are compared separately.
-        if (key == "build_id" || key.empty()) continue;
-        found += fmt::format("{}{} {}", found.empty() ? "" : ", ", key, plain(value));
-      }
-      if (!found.empty()) versions = std::move(found);
-    }
-  });
-  return versions;
-}
-
-std::string subject_variant_id(const SessionView& view, const std::string& name) {
-  std::string id;
-  each_iteration(view, [&](const IterationView& iteration) {
-    for (const session::Fact& built : iteration.built) {
-      const bool ours = base_name(text_of(built.payload, "subject")) == name;
-      if (ours && text_of(built.payload, "outcome") == "built") {
-        id = text_of(built.payload, "variant_id");
-      }
-    }
-  });
-  return id;
-}
-
 Result<Json> environment_json(Context& context) {
-  auto worker = context.need_worker();
+  auto worker = context.worker->need();
   if (!worker) {
     return Error{ErrorCode::environment, "start the worker for", "this session",
                  worker.error().message, "run `sdpa-wb doctor`"};
@@ -189,7 +198,7 @@ Result<Json> environment_json(Context& context) {
   const bool with_nvcc = context.settings.backend == "cuda" && services.cuda_toolchain != nullptr;
   WB_TRY_ASSIGN(const variant::CompilerIdentity compiler,
                 (with_nvcc ? services.cuda_toolchain : services.toolchain)->identity());
-  const protocol::HelloResult& hello = *context.hello;
+  const protocol::HelloResult& hello = *context.worker->hello;
   utsname host{};
   uname(&host);
   Json environment{

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Replay: a playbook that runs again from its first line gets answers from the log while its calls
-// match, and runs live from the first call without one.
+// Calls of verbs in a session's log: recorded with their answers, and answered from the log when a
+// request is repeated or a playbook replayed. Such a playbook runs again from its first line: it
+// gets answers from the log while its calls match, and runs live from the first call without one.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/error.hpp"
+#include "core/json_fwd.hpp"
 #include "session/session.hpp"
 
 namespace wb::engine {
+
+struct Context;
 
 /// SHA-256 of the canonical text of checked arguments.
 std::string arguments_hash(const Json& args);
@@ -49,6 +55,37 @@ class Replay {
   std::size_t m_next = 0;
   bool m_replan = false;
   std::optional<std::int64_t> m_dropped_from;
+};
+
+/// A call inside a session; the references need to live as long as the call.
+struct SessionCall {
+  const std::string& verb;
+  const Json& args;  ///< checked
+  const std::optional<std::string>& request_id;
+  bool in_playbook = false;
+};
+
+/// The calls of the session that a context holds.
+class RecordedCalls {
+ public:
+  explicit RecordedCalls(Context& context) : m_context(context) {}
+
+  Replay replay;
+
+  /// The calls of `view`, the session that the context has taken, are followed by later ones.
+  void follow(const session::SessionView& view);
+  /// After the session was released.
+  void forget();
+  /// The first answer to a repeated request. Errors: usage (its call was another).
+  Result<std::optional<Json>> answered_before(const std::string& request_id,
+                                              const std::string& verb, const Json& args);
+  /// Runs a call and records it with its answer, or answers a repeated request from the log. The
+  /// call that closes the session releases it.
+  Result<Json> run(const SessionCall& call, const std::function<Result<Json>()>& body);
+
+ private:
+  Context& m_context;
+  std::int64_t m_next = 1;  ///< n of the next recorded call
 };
 
 }  // namespace wb::engine
