@@ -119,8 +119,6 @@ std::optional<std::uint64_t> memory_limit(const fs::path& root) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 std::string_view first_word(std::string_view text) {
   const auto words = ascii::words(text);
   return words.empty() ? std::string_view() : words.front();

@@ -91,6 +91,8 @@ Result<Device> device_from_json(const Json& json) {
   return device;
 }
 
+// The host's CPU from /proc and /sys.
+
 namespace {
 
 namespace fs = std::filesystem;

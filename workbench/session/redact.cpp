@@ -13,6 +13,7 @@
 #include "session/folder.hpp"
 #include "session/identifying.hpp"
 #include "session/log_reader.hpp"
+#include "session/session.hpp"
 
 namespace wb::session {
 

@@ -221,6 +221,9 @@ TEST_CASE("Registers bound the occupancy of what was compiled", "[analyze][launc
   CHECK(made::run("register_limit", free).empty());
 }
 
+// Occupancy. Expected blocks: what cuda_occupancy.h of CUDA 13.0 answers, with the largest
+// carve-out.
+
 namespace {
 
 struct Known {

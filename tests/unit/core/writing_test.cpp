@@ -257,8 +257,6 @@ TEST_CASE("a file in a folder where none can be made is overwritten", "[core][wr
   CHECK(place.content(file) == "short");
 }
 
-namespace fs = std::filesystem;
-
 namespace {
 
 struct UnfinishedPlace {

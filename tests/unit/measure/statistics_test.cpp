@@ -179,6 +179,8 @@ TEST_CASE("A comparison of 20 turns is quick", "[measure][speed]") {
   CHECK(best_ms <= 20);  // about 0.1 optimized; the room is for sanitizers and busy machines
 }
 
+// Intervals without information are reported as such, without a figure.
+
 namespace {
 
 std::vector<Turn> turns_of(const std::string& subject, const std::vector<double>& by_process_us) {

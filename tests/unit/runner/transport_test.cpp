@@ -69,6 +69,8 @@ TEST_CASE("a peer that writes no protocol is given up", "[runner][transport][hos
   }
 }
 
+// The fake that other modules test with must itself behave like a worker.
+
 namespace {
 
 std::int64_t load(WorkerClient& client, const std::string& name) {

@@ -189,6 +189,9 @@ TEST_CASE("an archive without a log, cut off, or no file at all", "[session][sto
   CHECK(Session::open_reader(s.files, s.archive).error().code == ErrorCode::not_found);
 }
 
+// Released formats stay readable: the folder in tests/data/session_v1.tar.gz was written by the
+// first version and is never changed. A later format gets a fixture of its own beside it.
+
 namespace {
 
 const fs::path k_fixture = source_dir() / "tests" / "data" / "session_v1.tar.gz";
