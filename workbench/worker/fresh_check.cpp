@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "worker/fresh_check.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/secret.hpp"
+#include "measure/statistics.hpp"
+#include "worker/cpu_time.hpp"
+#include "worker/cpu_timing.hpp"
+#include "worker/turn_conductor.hpp"
 
 namespace wb::worker {
 namespace {
@@ -79,6 +91,105 @@ FreshAnswer judge_fresh_check(const FreshTimes& fastest, const FreshTimes& limit
   }
   ++record.open;
   return FreshAnswer::open;
+}
+
+namespace {
+
+constexpr int k_lone_calls = 9;  ///< of an empty subject, at hello
+/// New inputs displace code and data of subject and loop from the caches, so the empty call is
+/// timed after reading this much.
+constexpr std::size_t k_caches_bytes = 32u << 20;
+
+}  // namespace
+
+/// Fresh calls cost as much as the turn itself, so not every turn has them. Which turns do, in any
+/// process, is drawn after they ran, so that a subject cannot behave differently for them.
+bool TurnConductor::draws_fresh_calls() const {
+  return needs_fresh_check(fresh_record(), draw_secret<std::uint32_t>());
+}
+
+FreshRecord& TurnConductor::fresh_record() const {
+  return m_context
+      .fresh[fmt::format("{} {} {}", m_context.subject, problem::to_text(m_args.problem),
+                         to_string(m_args.plan.kind))];
+}
+
+/// One single call on unseen inputs into a poisoned output.
+Outcome<FreshTimes> TurnConductor::time_fresh_call(std::span<const std::byte> read_between) {
+  WB_TRY(prime(true, false, 1));
+  if (!read_between.empty()) read_through({read_between}, m_context.threads);
+  const std::size_t timed = m_samples_us.size();
+  WB_TRY_ASSIGN(const auto time, time_calls(1, 1));
+  m_samples_us.resize(timed);
+  // Not wall_us, since a supervisor that wakes up late for "started" would measure almost nothing.
+  // And not less delay_us, since a subject can cause its own waiting for a CPU with its threads.
+  return FreshTimes{time.around_us - time.own_delay_us, time.samples_us};
+}
+
+Outcome<double> TurnConductor::lone_call_us() {
+  WB_TRY(set_stage());
+  std::vector<double> times_us;
+  const std::vector<std::byte> others(k_caches_bytes, std::byte{1});
+  for (int i = 0; i < k_lone_calls; ++i) {
+    WB_TRY_ASSIGN(const auto times, time_fresh_call(others));
+    times_us.push_back(times.supervisor_us);
+  }
+  return measure::median(times_us);
+}
+
+/// Timed calls repeat the same inputs, so a subject may remember its result or see that it is still
+/// there. A single call on unseen inputs into a poisoned output must do all the work; by the
+/// supervisor's clock, and by a GPU's own, which excludes much overhead, it must not take much
+/// longer. Only CPU time or device use by others excuses it: a subject cannot forge these, and one
+/// that starts processes to cause them gets turns that do not count. Waiting, or a slow later
+/// block, it could arrange itself.
+Outcome<void> TurnConductor::try_fresh_calls() {
+  const double timed_us = measure::median(m_samples_us);
+  const double lone_us = lone_allowance_us(
+      empty_call().lone_us, m_subject.kind() == SubjectKind::python, m_context.clock);
+  FreshTimes limits{fresh_call_limit_us(timed_us, lone_us),
+                    std::numeric_limits<double>::infinity()};
+  if (m_context.clock == Clock::device && m_args.plan.kind != measure::PlanKind::eager) {
+    limits.subject_us = fresh_device_limit_us(timed_us, m_context.empty_native.timed_us);
+  }
+  const ForeignCpus foreign(m_subject.pid());
+  QuotaWatch quota(m_context.place.root);
+  quota.begin();
+  const auto fastest =
+      fastest_call([this] { return time_fresh_call({}); }, limits, std::chrono::steady_clock::now);
+  if (!fastest.ok()) return fastest.error();
+  quota.end();
+  // A subject that a quota stopped is not accused either.
+  const std::optional<double> foreign_cpus = quota.was_stopped() ? std::nullopt : foreign.mean();
+  WB_TRY_ASSIGN(const auto wrong, spot_fails("a call on fresh inputs"));
+  if (wrong) return {};
+  ConditionsWatch watch(m_context.gpu);
+  if (!is_within(*fastest, limits)) watch.look_for_others();  // on the device
+  const FreshAnswer answer =
+      judge_fresh_check(*fastest, limits, foreign_cpus, !watch.flags().empty(), fresh_record());
+  if (answer == FreshAnswer::open) {
+    add_flag(quota.was_stopped() ? measure::k_flag_cpu_throttled : measure::k_flag_foreign_load);
+  }
+  if (answer != FreshAnswer::accused) return {};
+  const std::string seen =
+      fastest->supervisor_us <= limits.supervisor_us
+          ? fmt::format(
+                "{:.1f} us by the device's clock, its timed calls {:.1f} us ({:.1f} us are "
+                "allowed)",
+                fastest->subject_us, timed_us, limits.subject_us)
+          : fmt::format(
+                "{:.0f} us by the supervisor's clock, its timed calls {:.0f} us ({:.0f} us "
+                "are allowed for an empty call)",
+                fastest->supervisor_us, timed_us, lone_us);
+  return m_subject.fail(
+      Invalidity::runtime,
+      fmt::format("fresh inputs: a call on inputs it had not seen took {}: they leave out work",
+                  seen));
+}
+
+Outcome<double> time_lone_call_us(SubjectProcess& subject, const protocol::TurnArgs& args,
+                                  const TurnContext& context, const Wait& wait) {
+  return TurnConductor(subject, args, context, wait).lone_call_us();
 }
 
 }  // namespace wb::worker

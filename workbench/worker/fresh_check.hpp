@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Checks calls on inputs that a subject never saw: when to check, how long such calls may take, and
-// what their times mean. It has no clock and draws nothing; fresh_calls.cpp does both.
+// what their times mean. These rules have no clock and draw nothing; the calls themselves, which
+// are a part of TurnConductor, are beside them in fresh_check.cpp.
 #pragma once
 
 #include <cstdint>

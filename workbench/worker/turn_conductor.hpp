@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to turn*.cpp and fresh_*.cpp. TurnConductor: the state of one turn between its
-// messages.
+// Private to turn*.cpp, fresh_check.cpp and first_calls.cpp. TurnConductor: the state of one turn
+// between its messages.
 #pragma once
 
 #include <functional>
@@ -84,15 +84,15 @@ class TurnConductor {
   protocol::TurnResult summary() const;
   void add_flag(std::string_view flag);
 
-  // fresh_chain.cpp
+  // first_calls.cpp
   /// The message that starts a chain, whose last inputs and poison are then those of the judge's.
   Json chain_of(ChainOf what, std::int64_t calls);
-
-  // fresh_calls.cpp
-  [[nodiscard]] bool draws_fresh_calls() const;
-  [[nodiscard]] FreshRecord& fresh_record() const;
   /// The last inputs once more, as new ones come.
   Outcome<void> prime_again();
+
+  // fresh_check.cpp
+  [[nodiscard]] bool draws_fresh_calls() const;
+  [[nodiscard]] FreshRecord& fresh_record() const;
   /// One, after other memory was read through.
   Outcome<FreshTimes> time_fresh_call(std::span<const std::byte> read_between);
   Outcome<void> try_fresh_calls();

@@ -1,113 +1,79 @@
 // SPDX-License-Identifier: MIT
-// Calls on inputs that the subject never saw, which show what timed calls on known inputs leave
-// out.
-#include <fmt/format.h>
-
+// First calls: how long a subject takes on inputs that it never saw, beside inputs that it saw just
+// before. On a CPU they are taken one by one. On a GPU a single call lasts microseconds, while the
+// messages around it scatter by tens of microseconds, so many calls follow each other in a chain
+// between two messages; the device itself copies each call's inputs right before it.
 #include <algorithm>
-#include <limits>
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <tuple>
+#include <utility>
 
 #include "core/json.hpp"
 #include "core/secret.hpp"
-#include "measure/statistics.hpp"
 #include "worker/cpu_time.hpp"
-#include "worker/cpu_timing.hpp"
+#include "worker/cuda/device/params.hpp"
+#include "worker/cuda/gpu_inputs.hpp"
+#include "worker/hand_over.hpp"
 #include "worker/turn_conductor.hpp"
 
 namespace wb::worker {
 namespace {
 
-constexpr int k_lone_calls = 9;  ///< of an empty subject, at hello
-/// New inputs displace code and data of subject and loop from the caches, so the empty call is
-/// timed after reading this much.
-constexpr std::size_t k_caches_bytes = 32u << 20;
+/// How many chains with calls have their last output judged, drawn after they ended. Some 50 chains
+/// per comparison find a subject that skips one call in five in all but one of ten thousand
+/// comparisons.
+constexpr std::uint32_t k_judged_chain_one_in = 8;
 
 }  // namespace
 
-/// Fresh calls cost as much as the turn itself, so not every turn has them. Which turns do, in any
-/// process, is drawn after they ran, so that a subject cannot behave differently for them.
-bool TurnConductor::draws_fresh_calls() const {
-  return needs_fresh_check(fresh_record(), draw_secret<std::uint32_t>());
+std::int64_t TurnConductor::most_chained_calls(double room_bytes) const {
+  return chained_calls(m_args.plan, m_call_us,
+                       static_cast<double>(cuda::device_inputs_bytes(m_args.problem)), room_bytes,
+                       m_context.clock);
 }
 
-FreshRecord& TurnConductor::fresh_record() const {
-  return m_context
-      .fresh[fmt::format("{} {} {}", m_context.subject, problem::to_text(m_args.problem),
-                         to_string(m_args.plan.kind))];
+/// Seeds of `again` are all the last one, so that a subject that remembers one result is spared all
+/// the work.
+Json TurnConductor::chain_of(ChainOf what, std::int64_t calls) {
+  m_poison = draw_poison();
+  m_draw = problem::Draw::normal;
+  Json seeds = Json::array();
+  for (std::int64_t i = 0; i < calls; ++i) {
+    if (what == ChainOf::fresh) m_seed = draw_secret<std::uint32_t>();
+    seeds.push_back(m_seed);
+  }
+  Json chain{{"seeds", std::move(seeds)},
+             {"poison", m_poison.seed},
+             {"with_calls", what != ChainOf::fills}};
+  if (m_inputs) {
+    m_inputs->refill(m_seed, m_draw, m_context.threads, chain);
+    chain["seed_offset"] = offsetof(cuda::device::FillParams, seed);
+  }
+  return {{"op", "go"}, {"samples", 1}, {"calls", 1}, {"chain", std::move(chain)}};
 }
 
-/// One single call on unseen inputs into a poisoned output.
-Outcome<FreshTimes> TurnConductor::time_fresh_call(std::span<const std::byte> read_between) {
-  WB_TRY(prime(true, false, 1));
-  if (!read_between.empty()) read_through({read_between}, m_context.threads);
+Outcome<double> TurnConductor::chained_call_us(ChainOf what, std::int64_t calls) {
+  bool picked = false;
+  const auto is_picked = [&] {
+    picked = what != ChainOf::fills && draw_secret<std::uint32_t>() % k_judged_chain_one_in == 0;
+    return picked;
+  };
   const std::size_t timed = m_samples_us.size();
-  WB_TRY_ASSIGN(const auto time, time_calls(1, 1));
+  WB_TRY_ASSIGN(const auto time, time_block(chain_of(what, calls), is_picked));
   m_samples_us.resize(timed);
-  // Not wall_us, since a supervisor that wakes up late for "started" would measure almost nothing.
-  // And not less delay_us, since a subject can cause its own waiting for a CPU with its threads.
-  return FreshTimes{time.around_us - time.own_delay_us, time.samples_us};
-}
-
-Outcome<double> TurnConductor::lone_call_us() {
-  WB_TRY(set_stage());
-  std::vector<double> times_us;
-  const std::vector<std::byte> others(k_caches_bytes, std::byte{1});
-  for (int i = 0; i < k_lone_calls; ++i) {
-    WB_TRY_ASSIGN(const auto times, time_fresh_call(others));
-    times_us.push_back(times.supervisor_us);
+  if (picked) {
+    WB_TRY_ASSIGN(const auto wrong, wrong_first_call());
+    if (wrong) return wrong_timed_output(*wrong);
   }
-  return measure::median(times_us);
-}
-
-/// Timed calls repeat the same inputs, so a subject may remember its result or see that it is still
-/// there. A single call on unseen inputs into a poisoned output must do all the work; by the
-/// supervisor's clock, and by a GPU's own, which excludes much overhead, it must not take much
-/// longer. Only CPU time or device use by others excuses it: a subject cannot forge these, and one
-/// that starts processes to cause them gets turns that do not count. Waiting, or a slow later
-/// block, it could arrange itself.
-Outcome<void> TurnConductor::try_fresh_calls() {
-  const double timed_us = measure::median(m_samples_us);
-  const double lone_us = lone_allowance_us(
-      empty_call().lone_us, m_subject.kind() == SubjectKind::python, m_context.clock);
-  FreshTimes limits{fresh_call_limit_us(timed_us, lone_us),
-                    std::numeric_limits<double>::infinity()};
-  if (m_context.clock == Clock::device && m_args.plan.kind != measure::PlanKind::eager) {
-    limits.subject_us = fresh_device_limit_us(timed_us, m_context.empty_native.timed_us);
-  }
-  const ForeignCpus foreign(m_subject.pid());
-  QuotaWatch quota(m_context.place.root);
-  quota.begin();
-  const auto fastest =
-      fastest_call([this] { return time_fresh_call({}); }, limits, std::chrono::steady_clock::now);
-  if (!fastest.ok()) return fastest.error();
-  quota.end();
-  // A subject that a quota stopped is not accused either.
-  const std::optional<double> foreign_cpus = quota.was_stopped() ? std::nullopt : foreign.mean();
-  WB_TRY_ASSIGN(const auto wrong, spot_fails("a call on fresh inputs"));
-  if (wrong) return {};
-  ConditionsWatch watch(m_context.gpu);
-  if (!is_within(*fastest, limits)) watch.look_for_others();  // on the device
-  const FreshAnswer answer =
-      judge_fresh_check(*fastest, limits, foreign_cpus, !watch.flags().empty(), fresh_record());
-  if (answer == FreshAnswer::open) {
-    add_flag(quota.was_stopped() ? measure::k_flag_cpu_throttled : measure::k_flag_foreign_load);
-  }
-  if (answer != FreshAnswer::accused) return {};
-  const std::string seen =
-      fastest->supervisor_us <= limits.supervisor_us
-          ? fmt::format(
-                "{:.1f} us by the device's clock, its timed calls {:.1f} us ({:.1f} us are "
-                "allowed)",
-                fastest->subject_us, timed_us, limits.subject_us)
-          : fmt::format(
-                "{:.0f} us by the supervisor's clock, its timed calls {:.0f} us ({:.0f} us "
-                "are allowed for an empty call)",
-                fastest->supervisor_us, timed_us, lone_us);
-  return m_subject.fail(
-      Invalidity::runtime,
-      fmt::format("fresh inputs: a call on inputs it had not seen took {}: they leave out work",
-                  seen));
+  // Measured from "started", before which the subject queues, which takes longer than a chain for
+  // Python. The delay of a supervisor that noticed the start late for lack of a CPU is added. If it
+  // was told late, the subject's own time is the minimum, which can only lengthen the result.
+  const double told_us = time.wall_us + time.late_us - time.own_delay_us;
+  const double us = std::max(told_us, std::min(time.reported_us, time.around_us));
+  m_chained_us += us;
+  return us / static_cast<double>(calls);
 }
 
 Outcome<void> TurnConductor::prime_again() {
@@ -323,11 +289,6 @@ Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstC
   }
   if (auto failed = judge_last_calls(conductors)) return fails(failed->first, failed->second);
   return result;
-}
-
-Outcome<double> time_lone_call_us(SubjectProcess& subject, const protocol::TurnArgs& args,
-                                  const TurnContext& context, const Wait& wait) {
-  return TurnConductor(subject, args, context, wait).lone_call_us();
 }
 
 }  // namespace wb::worker
