@@ -225,6 +225,11 @@ Outcome<protocol::TurnResult> TurnConductor::conduct() {
     add_flag(measure::k_flag_foreign_load);
   }
   if (!measure::is_disturbed(m_flags)) compare_with_hot(measure::median(result.samples_us));
+  // After the comparison: a late end makes a cold figure longer, so it excuses none below the hot.
+  if (may_end_late(m_args.plan.kind, m_context.clock, m_subject.kind() == SubjectKind::python,
+                   measure::median(result.samples_us))) {
+    add_flag(measure::k_flag_resolution_limited);
+  }
   result.flags = m_flags;
   return result;
 }

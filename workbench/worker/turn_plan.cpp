@@ -23,6 +23,8 @@ constexpr std::int64_t k_most_cold_gpu_blocks = 64;
 constexpr double k_round_trip_share = 0.1;
 constexpr double k_least_reported_frac = 0.4;
 constexpr double k_waiting_share = 0.3;
+/// The answer takes 30 to 70 us behind calls that filled the caches (measurement.md).
+constexpr double k_late_python_end_us = 70, k_late_end_share = 0.1;
 
 double at_least(double value, double floor) {
   return value > floor ? value : floor;
@@ -79,6 +81,11 @@ BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_u
       std::ceil(static_cast<double>(blocks.blocks) / static_cast<double>(blocks.refill_every));
   if (!(refills * refill_us <= plan.timed_us)) blocks.refill_every = blocks.blocks;
   return blocks;
+}
+
+bool may_end_late(PlanKind kind, Clock clock, bool is_python, double figure_us) {
+  return kind == PlanKind::cold && clock == Clock::host && is_python &&
+         !(k_late_end_share * figure_us >= k_late_python_end_us);
 }
 
 Witness judge_block_times(std::span<const BlockTime> blocks, double round_trip_us) {

@@ -70,6 +70,11 @@ struct BlockPlan {
 BlockPlan plan_blocks(const measure::Plan& plan, double call_us, double refill_us, Clock clock,
                       bool is_python = false);
 
+/// True for a cold figure of a Python subject on a CPU in which the end of the block, seen up to
+/// 70 us late behind such a call, may be more than a tenth. A cold block is one call, so no other
+/// call shares its end.
+bool may_end_late(measure::PlanKind kind, Clock clock, bool is_python, double figure_us);
+
 struct BlockTime {
   double samples_us = 0;  ///< sum of the samples
   /// The subject's clock, from just before it says "started" to the end; on a GPU, of the device's

@@ -148,6 +148,15 @@ TEST_CASE("on a GPU eager calls are queued into samples, and a graph has its lim
   CHECK(plan_blocks(plan_of(PlanKind::cold), 1'000, 50, Clock::device).blocks == 10);
 }
 
+TEST_CASE("a short cold call of a Python subject may hold the block's late end", "[worker][plan]") {
+  CHECK(may_end_late(PlanKind::cold, Clock::host, true, 699));
+  CHECK_FALSE(may_end_late(PlanKind::cold, Clock::host, true, 700));
+  CHECK(may_end_late(PlanKind::cold, Clock::host, true, std::nan("")));
+  CHECK_FALSE(may_end_late(PlanKind::hot, Clock::host, true, 100));
+  CHECK_FALSE(may_end_late(PlanKind::cold, Clock::host, false, 100));
+  CHECK_FALSE(may_end_late(PlanKind::cold, Clock::device, true, 100));
+}
+
 TEST_CASE("waiting cannot hide a clock that lies", "[worker][witness]") {
   // Half speed; just over half of the blocks waited 45 % by the kernel's account, too little in all
   // for too_much_waiting.
