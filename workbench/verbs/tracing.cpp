@@ -9,6 +9,7 @@
 #include "core/json.hpp"
 #include "core/process.hpp"
 #include "core/writing.hpp"
+#include "engine/services.hpp"
 #include "trace/analyze.hpp"
 #include "trace/prepare.hpp"
 #include "trace/suite_maker.hpp"
