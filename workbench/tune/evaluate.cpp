@@ -13,7 +13,7 @@
 #include "engine/engine.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
-#include "tune/code_hash.hpp"
+#include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
 

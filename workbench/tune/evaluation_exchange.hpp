@@ -12,7 +12,7 @@
 #include "engine/objective.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
-#include "tune/code_hash.hpp"
+#include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 
 namespace wb::tune {

@@ -9,7 +9,7 @@
 #include "engine/context.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
-#include "tune/code_hash.hpp"
+#include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
 #include "tune/remote_evaluator.hpp"
