@@ -5,7 +5,6 @@
 
 #include "core/json.hpp"
 #include "engine/engine.hpp"
-#include "playbook/wire.hpp"
 
 namespace wb::playbook {
 namespace {
@@ -28,6 +27,10 @@ std::string text_or(const Json& object, const char* key, std::string fallback) {
 }
 
 }  // namespace
+
+std::string wire_line(const Json& message) {
+  return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 Result<HostProcess> HostProcess::start(const PlaybookOptions& options, const PlaybookSource& source,
                                        const std::vector<std::string>& verbs, std::uint64_t seed,
