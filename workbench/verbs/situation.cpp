@@ -8,7 +8,7 @@
 #include "engine/settings.hpp"
 #include "engine/stored.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
+#include "report/phrases.hpp"
 #include "verbs/decided_causes.hpp"
 #include "verbs/technique_history.hpp"
 
