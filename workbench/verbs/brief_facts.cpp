@@ -12,7 +12,7 @@
 #include "engine/stored.hpp"
 #include "report/report.hpp"
 #include "session/storage.hpp"
-#include "verbs/technique_history.hpp"
+#include "verbs/situation.hpp"
 
 namespace wb::verbs {
 

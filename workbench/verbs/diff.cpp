@@ -13,8 +13,8 @@
 #include "engine/call.hpp"
 #include "engine/environment.hpp"
 #include "engine/services.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/exit_code.hpp"
 #include "verbs/standings.hpp"
 #include "verbs/verb.hpp"
 

@@ -14,7 +14,7 @@
 #include "engine/settings.hpp"
 #include "engine/stored.hpp"
 #include "engine/subject.hpp"
-#include "verbs/problem_names.hpp"
+#include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
 

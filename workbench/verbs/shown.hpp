@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The compiled code of a variant, for `build`, which reports it, and `show`, which prints it. Needs
-// no device.
+// What `show` answers, also for `read ref` and `build`: an event, iteration or variant in full, and
+// a variant's code, which needs no device.
 #pragma once
 
 #include <string>
@@ -10,6 +10,9 @@
 #include "variant/variant.hpp"
 
 namespace wb::verbs {
+
+/// One event, iteration or variant of a session in full. Errors: not_found, those of the log.
+Result<Json> show_id(const session::Session& session, const std::string& id);
 
 /// Asks the device for its architecture before a CUDA build, which starts a worker; skipped when
 /// the user names a target or the manifest allows only one. Returns why no GPU was found (no

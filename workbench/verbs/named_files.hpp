@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Writes files that a user named as output.
+// Files that a user names: outputs to write, and reports to read for `audit` and `import report`.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "core/files.hpp"
@@ -13,5 +14,10 @@ namespace wb::verbs {
 /// needs, such as its log).
 Result<void> write_named(const engine::Services& services, const fs::path& path,
                          std::string_view bytes, Durability durability);
+
+/// `doing`: the purpose, for messages. Errors: usage (a folder), not_found, limit, invalid (no
+/// UTF-8), io.
+Result<std::string> read_report(const engine::Services& services, const fs::path& path,
+                                const char* doing);
 
 }  // namespace wb::verbs

@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: MIT
-// Exit codes of sdpa-wb (docs/guide/command_line.md), and the codes of errors and outcomes. Each
-// verb maps its own answers in its own file.
+// An answer as text for people and as an exit code for scripts (docs/guide/command_line.md). Each
+// verb's file composes its own from these parts; programs use --json.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/json_fwd.hpp"
 
 namespace wb::verbs {
+
+/// A value as JSON, on one line unless indented. Bytes that are not UTF-8 (from a source file or a
+/// compiler's output) become U+FFFD.
+std::string json_text(const Json& value, int indent = -1);
+
+/// A dash for null; numbers with four digits.
+std::string cell(const Json& value);
+/// A plain table of these members of each item; columns are as wide as their widest cell.
+std::string rows_of(const Json& list, const std::vector<std::string>& keys);
+/// " [low, high]"; empty without an interval.
+std::string interval_text(const Json& interval);
+/// One line for each of the answer's `notes`.
+std::string notes_of(const Json& answer);
+/// For `iterate` and searching verbs.
+std::string iteration_text(const Json& answer);
+/// For searching verbs: with the best of the evaluated configurations.
+std::string search_text(const Json& answer);
 
 /// Frozen values: scripts depend on them.
 enum class ExitCode {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/progress_line.hpp"
+#include "cli/printing.hpp"
 
 #include "support/catch.hpp"
 
