@@ -8,8 +8,7 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "json_python.hpp"
-#include "raising.hpp"
+#include "crossing.hpp"
 #include "tune/evaluate.hpp"
 
 namespace py = pybind11;

@@ -17,7 +17,6 @@
 #include "cli/detach.hpp"
 #include "cli/mcp.hpp"
 #include "cli/printing.hpp"
-#include "cli/progress_line.hpp"
 #include "cli/services.hpp"
 #include "core/inherited.hpp"
 #include "core/json.hpp"
@@ -25,9 +24,8 @@
 #include "core/writing.hpp"
 #include "engine/engine.hpp"
 #include "playbook/playbook.hpp"
-#include "verbs/exit_code.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/table.hpp"
-#include "verbs/text.hpp"
 
 namespace {
 

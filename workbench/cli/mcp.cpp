@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "core/process.hpp"
-#include "verbs/exit_code.hpp"
+#include "verbs/answer_forms.hpp"
 
 namespace wb::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "core/process.hpp"
 #include "device/device.hpp"
 #include "variant/variant.hpp"
-#include "verbs/text.hpp"
+#include "verbs/answer_forms.hpp"
 
 namespace wb::cli {
 namespace {

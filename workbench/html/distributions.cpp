@@ -8,7 +8,7 @@
 #include <map>
 
 #include "html/document.hpp"
-#include "html/scale.hpp"
+#include "html/svg.hpp"
 #include "html/text.hpp"
 #include "measure/statistics.hpp"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Private to html: shared parts of a page: the facts, the cited events (each has a row to link to),
-// the frame of a figure, and the document around it.
+// Private to html: shared parts of a page: the facts and turns of the session, the cited events
+// (each has a row to link to), the frame of a figure, and the document around it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -10,11 +11,22 @@
 #include <vector>
 
 #include "html/svg.hpp"
-#include "html/turns.hpp"
-#include "report/sections.hpp"
+#include "report/phrases.hpp"
 #include "session/session.hpp"
 
 namespace wb::html {
+
+struct TurnRow {
+  std::int64_t seq = 0, iteration = -1;
+  std::string phase, plan, regime, problem, subject;
+  std::vector<double> samples_us;  ///< finite ones
+  double wall_us = 0;
+};
+
+using TurnTable = std::vector<TurnRow>;
+
+/// Errors: damaged.
+Result<TurnTable> read_turns(const session::Session& session, const session::SessionView& view);
 
 /// The events that the page links to, limited in number so that their list stays short. An event
 /// without a row gets no link, so that no link is broken.
@@ -68,8 +80,6 @@ std::string burn_figure(PageData& page_data);           ///< #cost-burn
 double end_of_work_s(const PageData& page_data);
 /// Source diffs of each iteration to its parent, at most `max_bytes` of HTML.
 std::string diffs_part(PageData& page_data, std::size_t max_bytes);
-/// One row for each cited event; must be made last.
-std::string events_part(const PageData& page_data);
 
 /// A table of escaped cells that scrolls sideways on a narrow page. A column whose name ends in '>'
 /// is aligned to the right.

@@ -9,7 +9,7 @@
 
 #include "core/json.hpp"
 #include "html/document.hpp"
-#include "html/scale.hpp"
+#include "html/svg.hpp"
 #include "html/text.hpp"
 #include "problem/problem.hpp"
 

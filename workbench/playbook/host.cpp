@@ -10,9 +10,9 @@
 
 #include "core/json.hpp"
 #include "playbook/json_lua.hpp"
+#include "playbook/owner.hpp"
 #include "playbook/playbook.hpp"
 #include "playbook/sandbox.hpp"
-#include "playbook/wire.hpp"
 #include "variant/variant.hpp"
 
 namespace wb::playbook {

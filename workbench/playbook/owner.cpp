@@ -6,7 +6,6 @@
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "engine/engine.hpp"
-#include "playbook/wire.hpp"
 
 namespace wb::playbook {
 namespace {
@@ -23,6 +22,10 @@ std::string advice(ErrorCode code) {
 }
 
 }  // namespace
+
+std::string wire_line(const Json& message) {
+  return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 Result<HostProcess> HostProcess::start(const PlaybookOptions& options, const PlaybookSource& source,
                                        const std::vector<std::string>& verbs, std::uint64_t seed,

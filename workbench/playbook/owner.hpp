@@ -35,6 +35,13 @@ struct PlaybookMeta {
   Json open = Json::object();       ///< defaults for the verb `open`
 };
 
+/// Limits of a message between owner and host, which are JSON lines over a pipe. A playbook's texts
+/// are at most 2 MiB per message, and JSON escapes may make them six times as long.
+constexpr JsonLimits k_wire_limits{.max_bytes = 16u << 20, .max_depth = 64};
+
+/// One message as one line without its end. Bytes that are not UTF-8 become U+FFFD.
+std::string wire_line(const Json& message);
+
 class HostProcess {
  public:
   /// Loads the playbook. Errors: those of ChildProcess::spawn; parse (Lua syntax), limit, invalid

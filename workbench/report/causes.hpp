@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "report/sections.hpp"
+#include "report/phrases.hpp"
 
 namespace wb::report {
 
@@ -17,6 +17,8 @@ std::vector<const Json*> causes_of(const Json& decided, std::string_view state =
 std::string gain_words(const Json& cause);
 /// One piece of a cause's evidence: its sentence, its deciding figures, its events.
 std::string evidence_sentence(const Facts* facts, const Json& evidence, std::size_t max_bytes);
+/// The section of the session page; empty when the log has no decided causes.
+std::string causes_section(const Page& page);
 /// One row per cause: state, evidence, gain, remedies.
 std::string causes_table(const Facts& facts, const std::vector<const Json*>& causes);
 /// What would decide undecided causes, one line each.

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "report/sections.hpp"
+#include "report/iteration_parts.hpp"
+#include "report/phrases.hpp"
 
 namespace wb::report {
 namespace {

@@ -7,8 +7,9 @@
 #include <map>
 
 #include "core/json.hpp"
-#include "report/names.hpp"
-#include "report/sections.hpp"
+#include "report/facts.hpp"
+#include "report/iteration_parts.hpp"
+#include "report/session_sections.hpp"
 
 namespace wb::report {
 

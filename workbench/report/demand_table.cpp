@@ -8,7 +8,7 @@
 
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "report/sections.hpp"
+#include "report/findings.hpp"
 
 namespace wb::report {
 
@@ -16,7 +16,7 @@ using session::Fact;
 
 namespace {
 
-constexpr std::size_t k_max_rows = 40;
+constexpr std::size_t k_max_demand_rows = 40;
 
 std::string figure(const Json& figures, const char* key) {
   const auto value = number(figures, key);
@@ -51,7 +51,9 @@ std::vector<std::pair<std::string, const Fact*>> of_analysis(const Facts& facts,
 }
 
 std::string left_out(std::size_t rows) {
-  return rows > k_max_rows ? fmt::format("{} more are in the log.\n\n", rows - k_max_rows) : "";
+  return rows > k_max_demand_rows
+             ? fmt::format("{} more are in the log.\n\n", rows - k_max_demand_rows)
+             : "";
 }
 
 }  // namespace
@@ -71,7 +73,7 @@ std::string demand_table(const Facts& facts, const std::vector<Fact>& findings) 
   }
   Table table({"problem", "fused>", "ridge>", "QK^T>", "softmax>", "PV>",
                "K, V at one row a block>", "K, V of a head", "all tensors", "events"});
-  for (std::size_t i = 0; i < std::min(intensities.size(), k_max_rows); ++i) {
+  for (std::size_t i = 0; i < std::min(intensities.size(), k_max_demand_rows); ++i) {
     const auto& [problem, finding] = intensities[i];
     const Json& figures = field(finding->payload, "figures");
     const auto set = sets.find(problem);
@@ -100,7 +102,7 @@ std::string launch_table(const Facts& facts, const std::vector<Fact>& findings) 
   if (launches.empty()) return {};
   Table table({"problem", "kernel", "blocks>", "threads>", "SMs reached>", "waves>", "occupancy>",
                "K, V asked for>", "events"});
-  for (std::size_t i = 0; i < std::min(launches.size(), k_max_rows); ++i) {
+  for (std::size_t i = 0; i < std::min(launches.size(), k_max_demand_rows); ++i) {
     const auto& [problem, finding] = launches[i];
     const Json& figures = field(finding->payload, "figures");
     const auto share = [&](const char* key) {
@@ -124,7 +126,7 @@ std::string thread_table(const Facts& facts, const std::vector<Fact>& findings) 
   Table table({"problem", "kernel", "threads a block>", "lanes of its warps>",
                "active, a thread a row>", "active, as ncu saw it>", "events"});
   const auto launches = of_analysis(facts, findings, "launch");
-  for (std::size_t i = 0; i < std::min(launches.size(), k_max_rows); ++i) {
+  for (std::size_t i = 0; i < std::min(launches.size(), k_max_demand_rows); ++i) {
     const auto& [problem, finding] = launches[i];
     const Json& figures = field(finding->payload, "figures");
     const auto threads = number(figures, "threads_per_block");

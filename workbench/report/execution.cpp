@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "report/sections.hpp"
+#include "report/session_sections.hpp"
 
 namespace wb::report {
 

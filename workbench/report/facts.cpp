@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/json.hpp"
+#include "problem/problem.hpp"
 #include "report/format.hpp"
-#include "report/names.hpp"
 
 namespace wb::report {
 
@@ -243,6 +243,53 @@ const RivalFacts* Facts::find_rival(const std::string& subject) const {
 bool Facts::has_refused(const std::string& subject, const std::string& problem) const {
   const RivalFacts* found = find_rival(subject);
   return found != nullptr && found->refused.contains(problem);
+}
+
+namespace {
+
+/// Longer text cannot be a problem and is not searched.
+constexpr std::size_t k_max_text_bytes = 200;
+
+std::optional<problem::Problem> parsed(std::string_view text) {
+  if (text.size() > k_max_text_bytes || text.find("Hq=") == std::string_view::npos) {
+    return std::nullopt;
+  }
+  auto problem = problem::parse_problem(text);
+  return problem ? std::optional(*std::move(problem)) : std::nullopt;
+}
+
+std::string pair_or_one(std::int64_t first, std::string_view between, std::int64_t second) {
+  return first == second ? fmt::format("{}", first) : fmt::format("{}{}{}", first, between, second);
+}
+
+}  // namespace
+
+std::string short_name(std::string_view text) {
+  const auto problem = parsed(text);
+  if (!problem) return std::string(text);
+  std::string out =
+      fmt::format("B{}_H{}_S{}_D{}_{}", problem->B, pair_or_one(problem->Hq, "kv", problem->Hkv),
+                  pair_or_one(problem->Sq, "x", problem->Skv),
+                  pair_or_one(problem->D, "v", problem->Dv), to_string(problem->dtype));
+  if (problem->causal == problem::Causal::top_left) out += "_causal";
+  if (problem->causal == problem::Causal::bottom_right) out += "_causal_br";
+  if (problem->mask == problem::MaskKind::boolean)
+    out += fmt::format("_mask{:g}", problem->keep_frac);
+  if (problem->mask == problem::MaskKind::additive) out += "_bias";
+  if (problem->mask_values == problem::MaskValues::finite_min) out += "_min";
+  if (!problem::has_one_layout(*problem)) {
+    out += "_mixed";
+  } else if (problem->layout == problem::Layout::bshd) {
+    out += "_bshd";
+  }
+  if (problem->scale) out += fmt::format("_scale{:g}", *problem->scale);
+  return out;
+}
+
+std::optional<std::int64_t> output_elements(std::string_view text) {
+  const auto problem = parsed(text);
+  if (!problem) return std::nullopt;
+  return problem->B * problem->Hq * problem->Sq * problem->Dv;
 }
 
 }  // namespace wb::report

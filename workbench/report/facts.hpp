@@ -4,6 +4,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -169,5 +170,12 @@ std::string_view base_name(std::string_view subject);
 std::string configuration_text(const Json& configuration);
 /// Seq of each fact.
 std::vector<std::int64_t> seqs(const std::vector<session::Fact>& facts);
+
+/// "B1_H8_S1x4096_D64_f32" for "B=1 Hq=8 Hkv=8 Sq=1 Skv=4096 D=64 f32 causal=none": equal sizes are
+/// written once, defaults left out. Other text is returned unchanged.
+std::string short_name(std::string_view problem);
+
+/// Elements of the output, B * Hq * Sq * Dv; nothing when the text is no problem.
+std::optional<std::int64_t> output_elements(std::string_view problem);
 
 }  // namespace wb::report

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "report/sections.hpp"
+#include "report/phrases.hpp"
 
 namespace wb::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/json.hpp"
-#include "report/sections.hpp"
+#include "report/findings.hpp"
 
 namespace wb::report {
 

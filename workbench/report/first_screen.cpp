@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/json.hpp"
-#include "report/sections.hpp"
+#include "report/session_sections.hpp"
 #include "session/session.hpp"
 
 namespace wb::report {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/json_fwd.hpp"
-#include "report/sections.hpp"
+#include "report/phrases.hpp"
 #include "report/source_changes.hpp"
 
 namespace wb::report {

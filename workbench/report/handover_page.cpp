@@ -6,8 +6,9 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "report/next_iteration.hpp"
+#include "report/handover_sections.hpp"
 #include "report/report.hpp"
+#include "report/session_sections.hpp"
 
 namespace wb::report {
 

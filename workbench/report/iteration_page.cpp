@@ -6,8 +6,9 @@
 #include <algorithm>
 
 #include "core/json.hpp"
+#include "report/findings.hpp"
+#include "report/iteration_parts.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
 
 namespace wb::report {
 

@@ -7,7 +7,8 @@
 #include "analyze/analysis.hpp"
 #include "core/json.hpp"
 #include "report/evidence.hpp"
-#include "report/next_iteration.hpp"
+#include "report/findings.hpp"
+#include "report/handover_sections.hpp"
 #include "report/report.hpp"
 
 namespace wb::report {

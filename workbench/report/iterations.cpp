@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/json.hpp"
-#include "report/sections.hpp"
+#include "report/session_sections.hpp"
 
 namespace wb::report {
 
@@ -15,7 +15,7 @@ using session::IterationView;
 
 namespace {
 
-constexpr std::size_t k_max_rows = 60;
+constexpr std::size_t k_max_iteration_rows = 60;
 constexpr std::size_t k_max_hypotheses = 30;
 
 std::string commit_cell(const IterationView& iteration) {
@@ -161,7 +161,7 @@ std::string iterations_section(const Page& page) {
   Table table({"#>", "variant", "predicted>", "measured over the incumbent then", "hypothesis is",
                "verdicts", "outcome", "commit", "hypothesis"});
   const std::size_t total = facts.view.iterations.size();
-  const std::size_t skipped = total > k_max_rows ? total - k_max_rows : 0;
+  const std::size_t skipped = total > k_max_iteration_rows ? total - k_max_iteration_rows : 0;
   for (std::size_t i = 0; i < total; ++i) {
     const IterationView& iteration = facts.view.iterations[i];
     // A long session shows its wins and its last iterations.
@@ -193,7 +193,8 @@ std::string hypotheses_section(const Page& page) {
   std::string out = "## Hypotheses\n\n";
   if (facts.tries.empty()) return out + "None was stated.\n\n";
   Table table({"#>", "predicted>", "measured>", interval_name(page.held), "state", "decided how"});
-  const std::size_t first = facts.tries.size() > k_max_rows ? facts.tries.size() - k_max_rows : 0;
+  const std::size_t first =
+      facts.tries.size() > k_max_iteration_rows ? facts.tries.size() - k_max_iteration_rows : 0;
   for (std::size_t i = first; i < facts.tries.size(); ++i) {
     add_hypothesis_row(table, facts, *facts.tries[i]);
   }

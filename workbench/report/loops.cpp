@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/json.hpp"
-#include "report/sections.hpp"
+#include "report/phrases.hpp"
 
 namespace wb::report {
 
@@ -22,7 +22,7 @@ struct Timed {
   std::int64_t seq = 0;
 };
 
-std::string listed(const std::vector<std::string>& words) {
+std::string joined_words(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) {
     out += (out.empty() ? "" : "; ") + inline_text(word, k_cell_bytes);
@@ -55,8 +55,8 @@ std::string families_table(const LoopSide& one, const LoopSide& other) {
   text_row("a block", &LoopFamily::block);
   text_row("who walks what", &LoopFamily::walks);
   text_row("merging", &LoopFamily::merge);
-  row("for it", [](const LoopFamily& family) { return listed(family.pros); });
-  row("against it", [](const LoopFamily& family) { return listed(family.cons); });
+  row("for it", [](const LoopFamily& family) { return joined_words(family.pros); });
+  row("against it", [](const LoopFamily& family) { return joined_words(family.cons); });
   text_row("use it for", &LoopFamily::use_case);
   text_row("source", &LoopFamily::source);
   return table.str() + "\n";
@@ -181,8 +181,8 @@ std::string render_loop_families(const std::vector<LoopFamily>& families,
     line("grid", inline_text(family.grid, k_cell_bytes));
     line("a block", inline_text(family.block, k_cell_bytes));
     line("merging", inline_text(family.merge, k_cell_bytes));
-    line("for it", listed(family.pros));
-    line("against it", listed(family.cons));
+    line("for it", joined_words(family.pros));
+    line("against it", joined_words(family.cons));
     line("use it for", inline_text(family.use_case, k_cell_bytes));
     line("kernels, with their defaults", names.empty() ? "none here" : names);
     out += "\n";

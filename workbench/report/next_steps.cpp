@@ -7,7 +7,7 @@
 
 #include "core/json.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
+#include "report/session_sections.hpp"
 
 namespace wb::report {
 
@@ -16,7 +16,7 @@ using session::IterationView;
 
 namespace {
 
-constexpr std::size_t k_max_named = 5;
+constexpr std::size_t k_max_named_steps = 5;
 /// A smaller distance to the roofline is not suggested.
 constexpr double k_least_room = 1.5;
 /// A noise floor above this hides worthwhile gains.
@@ -46,7 +46,7 @@ void add_regressions(const Page& page, Advice& steps) {
   std::size_t named = 0;
   for (const SuiteEntry& entry : page.facts.suite) {
     const Compared* slower = page.held.find("", entry.problem, page.facts.plan);
-    if (slower == nullptr || slower->outcome != "slower" || ++named > k_max_named) continue;
+    if (slower == nullptr || slower->outcome != "slower" || ++named > k_max_named_steps) continue;
     steps.push_back(
         fmt::format("Dispatch {} to {}, or find why the incumbent is slower there: {}{}.",
                     title_of(page, entry.problem), code(slower->against, 60),
@@ -65,7 +65,7 @@ void add_lost(const Page& page, Advice& steps) {
     return;
   }
   const std::vector<Headroom> rooms = headroom(page);
-  for (std::size_t i = 0; i < std::min(page.sdpa.lost.size(), k_max_named); ++i) {
+  for (std::size_t i = 0; i < std::min(page.sdpa.lost.size(), k_max_named_steps); ++i) {
     const Compared& lost = *page.sdpa.lost[i];
     std::string step = fmt::format("Close the gap on {}: {} against {}{}",
                                    title_of(page, lost.problem), speedup(lost.ratio),
@@ -102,7 +102,7 @@ void add_headroom(const Page& page, Advice& steps) {
 void add_ambiguous(const Page& page, Advice& steps) {
   std::size_t named = 0;
   for (const Compared* compared : page.sdpa.ambiguous) {
-    if (++named > k_max_named) break;
+    if (++named > k_max_named_steps) break;
     const bool has_figure = compared->ratio.value.has_value();
     steps.push_back(fmt::format(
         "Measure {} against {} again with more processes or rounds: {}{}.",
@@ -162,7 +162,7 @@ void add_iterations(const Page& page, Advice& steps) {
     const std::string state =
         iteration->hypothesis ? text(iteration->hypothesis->payload, "state") : "";
     const std::string variant = code(candidate_label(*iteration), 60);
-    if (outcome == IterationOutcome::win && state == "refuted" && ++smaller <= k_max_named) {
+    if (outcome == IterationOutcome::win && state == "refuted" && ++smaller <= k_max_named_steps) {
       const ComparisonIndex index(*iteration);
       const Compared* figure = objective_figure(page.facts, index, page.facts.plan);
       const Json& hypothesis = field(iteration->opened.payload, "hypothesis");
@@ -173,12 +173,12 @@ void add_iterations(const Page& page, Advice& steps) {
                       figure == nullptr ? std::string("less") : comparison_cell(*figure)));
     }
     if (outcome == IterationOutcome::no_gain && state == "undecided" &&
-        ++undecided <= k_max_named) {
+        ++undecided <= k_max_named_steps) {
       steps.push_back(fmt::format(
           "Measure {} again with more processes or rounds: iteration {} stayed undecided{}.",
           variant, iteration->number, cite(iteration->hypothesis->seq)));
     }
-    if (outcome != IterationOutcome::invalid || ++invalid > k_max_named) continue;
+    if (outcome != IterationOutcome::invalid || ++invalid > k_max_named_steps) continue;
     const std::string word = invalidity_of(*iteration);
     steps.push_back(
         word == "environment"
@@ -199,12 +199,12 @@ void add_refuted(const Page& page, Advice& steps) {
     const bool is_refuted =
         iteration->hypothesis && text(iteration->hypothesis->payload, "state") == "refuted";
     if (!is_refuted || outcome_of(*iteration) == IterationOutcome::win) continue;
-    if (++n > k_max_named) continue;
+    if (++n > k_max_named_steps) continue;
     list += fmt::format("{} {}{}", n == 1 ? "" : ",", code(candidate_label(*iteration), 60),
                         cite(iteration->hypothesis->seq));
   }
   if (n == 0) return;
-  if (n > k_max_named) list += fmt::format(" and {} more", n - k_max_named);
+  if (n > k_max_named_steps) list += fmt::format(" and {} more", n - k_max_named_steps);
   steps.push_back("Do not try again here without new evidence:" + list + ": refuted.");
 }
 

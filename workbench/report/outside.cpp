@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "report/sections.hpp"
+#include "report/session_sections.hpp"
 
 namespace wb::report {
 namespace {
 
-constexpr std::size_t k_max_rows = 200;
+constexpr std::size_t k_max_outside_rows = 200;
 
 /// One candidate on one problem under one plan, in one call; never empty.
 using Opponents = std::vector<const Compared*>;
@@ -69,7 +69,7 @@ std::string outside_section(const Page& page) {
       "the same turns; the rest of them beside it. Nothing here changed the incumbent.\n\n";
   Table table({"problem", "plan", "candidate", "us>", "fastest of the others", "us>",
                "speedup [" + interval_name(index) + "]", "the rest"});
-  for (std::size_t i = 0; i < std::min(rows.size(), k_max_rows); ++i) {
+  for (std::size_t i = 0; i < std::min(rows.size(), k_max_outside_rows); ++i) {
     sort_fastest_first(rows[i]);
     const Compared& first = *rows[i].front();
     table.row({inline_text(facts.title(first.problem), 80), inline_text(plan_cell(first), 40),
@@ -78,9 +78,9 @@ std::string outside_section(const Page& page) {
                comparison_cell(first), others_cell(rows[i])});
   }
   out += table.str() + "\n";
-  if (rows.size() > k_max_rows) {
+  if (rows.size() > k_max_outside_rows) {
     out += fmt::format("{} more rows are left out: `sdpa-wb show eN` prints any event.\n\n",
-                       rows.size() - k_max_rows);
+                       rows.size() - k_max_outside_rows);
   }
   return out;
 }

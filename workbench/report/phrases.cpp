@@ -8,7 +8,7 @@
 #include "core/json.hpp"
 #include "measure/roofline.hpp"
 #include "measure/statistics.hpp"
-#include "report/sections.hpp"
+#include "report/phrases.hpp"
 
 namespace wb::report {
 

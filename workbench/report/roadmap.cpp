@@ -7,7 +7,7 @@
 
 #include "core/json.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
+#include "report/session_sections.hpp"
 
 namespace wb::report {
 namespace {

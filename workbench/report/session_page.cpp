@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "core/json.hpp"
+#include "report/causes.hpp"
+#include "report/findings.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
+#include "report/session_sections.hpp"
 #include "session/session.hpp"
 
 namespace wb::report {

@@ -7,8 +7,8 @@
 
 #include "core/json.hpp"
 #include "measure/statistics.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
 
 namespace wb::report {
 

@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "core/json.hpp"
-#include "trace/markdown.hpp"
+#include "trace/findings_tables.hpp"
 #include "trace/metrics_row.hpp"
-#include "trace/replay.hpp"
+#include "trace/suite_maker.hpp"
 
 namespace wb::trace {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to argument_sizes.cpp: shared helpers for the argument orders of libraries, and two of
-// these orders.
+// Private to argument_sizes.cpp: shapes of recorded tensors, and the argument orders of two kinds
+// of libraries.
 #pragma once
 
 #include <cstddef>

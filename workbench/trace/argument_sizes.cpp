@@ -3,9 +3,7 @@
 // positions that its rule names. If lengths are in tensors, whose values no profile holds, the
 // reason says so.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -160,29 +158,6 @@ void read_dropout(const OpRule& rule, const RecordedArgs& args, AttentionSizes& 
 }
 
 }  // namespace
-
-std::string text_of(const Shape& shape) {
-  return fmt::format("({})", fmt::join(shape, ", "));
-}
-
-std::optional<AttentionSizes> dense(const Shape& q, const Shape& k, const Shape& v,
-                                    std::size_t batch, std::size_t heads, std::size_t length) {
-  if (q.size() != 4 || k.size() != 4 || v.size() != 4) return std::nullopt;
-  if (k[length] != v[length] || k[heads] != v[heads] || q[3] != k[3] || q[batch] != k[batch] ||
-      k[batch] != v[batch]) {
-    return std::nullopt;
-  }
-  return AttentionSizes{q[batch], q[length], q[heads], k[length], k[heads], q[3], v[3], {}, 0, {}};
-}
-
-SizesOrWhy fitting(std::optional<AttentionSizes> sizes) {
-  return sizes ? SizesOrWhy{std::move(sizes), {}} : SizesOrWhy{{}, std::string(k_unfit)};
-}
-
-Shape swapped(Shape shape, std::size_t a, std::size_t b) {
-  if (std::max(a, b) < shape.size()) std::swap(shape[a], shape[b]);
-  return shape;
-}
 
 std::string RecordedArgs::word(int place) const {
   if (place < 0 || !concrete.is_array() || static_cast<std::size_t>(place) >= concrete.size()) {

@@ -9,7 +9,6 @@
 #include "trace/advice.hpp"
 #include "trace/analyze.hpp"
 #include "trace/findings_tables.hpp"
-#include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
 #include "trace/model_pattern.hpp"
 

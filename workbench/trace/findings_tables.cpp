@@ -3,15 +3,45 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
-#include "trace/markdown.hpp"
 #include "trace/metrics_row.hpp"
 
 namespace wb::trace {
+
+namespace markdown {
+
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return text;
+}
+
+std::string name_cell(const std::string& name, std::size_t max_bytes) {
+  std::string shown = printable(name, max_bytes);
+  std::replace(shown.begin(), shown.end(), '`', '\'');
+  return "`" + cell(std::move(shown)) + "`";
+}
+
+std::string number(const Json& value, const char* form) {
+  return value.is_number() ? fmt::format(fmt::runtime(form), value.get<double>())
+                           : std::string("not known");
+}
+
+std::string percent(const Json& value) {
+  return value.is_number() ? number(value) + " %" : number(value);
+}
+
+std::string word(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : std::string("not known");
+}
+
+}  // namespace markdown
 
 using namespace markdown;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operators of attention libraries as a profile records them. Names and argument positions are
 // those of the libraries' own schemas: flash-attn 2 and 3, vLLM's builds of both, SGLang's kernels,
-// xformers, SageAttention, FlashInfer, AITER, TransformerEngine; FlashMLA's are in server_ops.cpp.
+// xformers, SageAttention, FlashInfer, AITER, TransformerEngine; FlashMLA's are in op_names.cpp.
 // An operator of these families that is in no table gets a row with its time and no work, because a
 // wrong position would give a wrong figure.
 #include <algorithm>

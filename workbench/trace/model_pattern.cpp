@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "trace/markdown.hpp"
+#include "trace/findings_tables.hpp"
 #include "trace/metrics_row.hpp"
 #include "trace/units.hpp"
 

@@ -89,7 +89,7 @@ bool is_attention_kernel(std::string_view name);
 
 /// Operators of libraries other than PyTorch (library_ops.cpp): by name, and by family.
 std::optional<OpRule> library_rule(std::string_view name);
-/// Private to it (server_ops.cpp): FlashMLA in all its builds and the related operators of servers.
+/// Private to it: FlashMLA in all its builds and the related operators of servers.
 /// `low` is the name in lower case.
 std::optional<OpRule> server_rule(std::string_view name, std::string_view low);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double k_mib = 1024.0 * 1024.0;
 constexpr std::size_t k_short_name = 64;
-constexpr std::string_view k_unknown = "Unknown";
+constexpr std::string_view k_unknown_word = "Unknown";
 
 Json parsed(const Trace& trace, std::uint32_t id) {
   if (id == k_none) return Json::array();
@@ -108,7 +108,8 @@ void middle_and_ends(Cells& cells, const std::string& what, const std::optional<
 
 std::string known(const std::map<std::string, std::string>& names, const std::string& key) {
   const auto found = names.find(key);
-  return found == names.end() || found->second.empty() ? std::string(k_unknown) : found->second;
+  return found == names.end() || found->second.empty() ? std::string(k_unknown_word)
+                                                       : found->second;
 }
 
 void who(Cells& cells, const Trace& trace, const SdpaCall& call) {
@@ -117,7 +118,7 @@ void who(Cells& cells, const Trace& trace, const SdpaCall& call) {
   cells.text("process_name", known(trace.process_names, thread.pid));
   cells.text("process_label", known(trace.process_labels, thread.pid));
   cells.text("thread_name",
-             named == trace.thread_names.end() ? std::string(k_unknown) : named->second);
+             named == trace.thread_names.end() ? std::string(k_unknown_word) : named->second);
   cells.text("Input Dims", argument_text(trace, call, &OpArgs::dims));
   cells.text("Input type", argument_text(trace, call, &OpArgs::types));
   cells.text("Input Strides", argument_text(trace, call, &OpArgs::strides));

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: MIT
-// `trace suite`: makes a suite from a profile's forward attention, so that a session optimizes what
-// the program runs and its report can state the end-to-end effect.
+// Problems of the workbench from a profile's attention: each call as a problem, which findings
+// offer for measurement, and all of them as a suite (`trace suite`), so that a session optimizes
+// what the program runs and its report can state the end-to-end effect.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "problem/problem.hpp"
 #include "problem/suite.hpp"
 #include "trace/op_rows.hpp"
+#include "trace/op_sizes.hpp"
 
 namespace wb::trace {
+
+struct ProblemOrWhy {
+  std::optional<problem::Problem> problem;
+  std::string why;  ///< why it cannot be a problem
+};
+
+/// Backward, masks, dropout, sequences of different lengths, windows, pages and unsupported dtypes
+/// cannot be problems.
+ProblemOrWhy problem_of(const OpRule& rule, const AttentionSizes& sizes);
 
 struct MadeSuite {
   /// Weights are calls in the profile; shares are of its GPU span, from the first start to the last

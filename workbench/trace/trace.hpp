@@ -112,7 +112,7 @@ Result<Trace> read_trace(const fs::path& path);
 /// but not in a file, so each rank's kernels are linked among its own launches.
 void link_trace(Trace& trace);
 
-/// Private to link_trace() (ranks.cpp): sets `ranks`, `rank_of_thread` and, when processes use the
+/// Private to link_trace(): sets `ranks`, `rank_of_thread` and, when processes use the
 /// same ids and the owner of a kernel is unknown, `rank_fault`.
 void find_ranks(Trace& trace);
 /// Errors: invalid (`rank_fault`).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // BuildQueue: runs a tune's compilers on threads of their own, ahead of the measuring side, from a
-// bounded list; and chooses CPUs on which they do not disturb a turn.
+// bounded list; and chooses CPUs on which they do not disturb a turn. code_hash() tells which
+// builds gave the same code, so that a tune measures it once.
 #pragma once
 
 #include <chrono>
@@ -8,6 +9,8 @@
 #include <functional>
 #include <mutex>
 #include <set>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,9 +20,9 @@
 
 namespace wb::tune {
 
-/// CPUs for the builders. The device's own CPUs are never shared with a turn, where builds would be
-/// foreign load. `overlaps`: there are others, so that builds continue while the device measures;
-/// else building and measuring alternate.
+/// CPUs for the builders. The device's own CPUs are never shared with a turn, where builds would
+/// be foreign load. `overlaps`: there are others, so that builds continue while the device
+/// measures; else building and measuring alternate.
 struct BuildCpus {
   bool overlaps = false;
   std::size_t builders = 1;
@@ -69,5 +72,9 @@ class BuildQueue {
   std::size_t m_guests_running = 0;
   std::vector<std::thread> m_threads;
 };
+
+/// SHA-256 of a shared library in which every occurrence of `build_id` (the value of WB_BUILD_ID)
+/// and the linker's build-id note, which hashes it, are blanked.
+std::string code_hash(std::string_view library, std::string_view build_id);
 
 }  // namespace wb::tune

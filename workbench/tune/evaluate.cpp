@@ -14,7 +14,7 @@
 #include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/worker.hpp"
-#include "tune/code_hash.hpp"
+#include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
 

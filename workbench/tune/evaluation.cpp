@@ -10,7 +10,7 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
-#include "tune/code_hash.hpp"
+#include "tune/builds.hpp"
 
 namespace wb::tune {
 

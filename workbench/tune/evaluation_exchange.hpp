@@ -11,7 +11,7 @@
 #include "core/json_fwd.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
-#include "tune/code_hash.hpp"
+#include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 
 namespace wb::tune {

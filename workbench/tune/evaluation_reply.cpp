@@ -8,7 +8,7 @@
 #include "core/json.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
-#include "tune/code_hash.hpp"
+#include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
 

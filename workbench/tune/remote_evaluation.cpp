@@ -11,7 +11,7 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/worker.hpp"
-#include "tune/code_hash.hpp"
+#include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
 #include "tune/remote_evaluator.hpp"

@@ -11,10 +11,10 @@
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "session/storage.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/audit_session.hpp"
-#include "verbs/exit_code.hpp"
-#include "verbs/report_file.hpp"
+#include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -10,9 +10,9 @@
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/brief_facts.hpp"
 #include "verbs/fake_engine.hpp"
-#include "verbs/text.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -11,7 +11,7 @@
 #include "engine/spending.hpp"
 #include "report/report.hpp"
 #include "session/storage.hpp"
-#include "verbs/technique_history.hpp"
+#include "verbs/situation.hpp"
 
 namespace wb::verbs {
 

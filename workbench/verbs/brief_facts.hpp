@@ -10,7 +10,7 @@
 #include "core/json_fwd.hpp"
 #include "engine/settings.hpp"
 #include "session/session.hpp"
-#include "verbs/problem_names.hpp"
+#include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
 

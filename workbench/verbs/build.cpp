@@ -8,7 +8,7 @@
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/variant_code.hpp"
+#include "verbs/shown.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -9,11 +9,10 @@
 #include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
 #include "variant/edge_draws.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/exit_code.hpp"
 #include "verbs/fake_engine.hpp"
-#include "verbs/suites_of.hpp"
-#include "verbs/text.hpp"
+#include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

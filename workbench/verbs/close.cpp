@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // `close`: records the session's final results.
-#include "verbs/close.hpp"
-
 #include <fmt/format.h>
 
 #include "core/json.hpp"
@@ -9,35 +7,13 @@
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/verb.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/decided_causes.hpp"
 #include "verbs/fake_engine.hpp"
-#include "verbs/situation.hpp"
-#include "verbs/text.hpp"
+#include "verbs/opening.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {
-
-using engine::closed_answer;
-using engine::confirmed_gain;
-using engine::Context;
-
-Result<Json> close_session(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const session::SessionView* view,
-                context.session->current(session::FoldDepth::brief));
-  const bool won = confirmed_gain(*view).has_value();
-  WB_TRY(record_causes(context));
-  WB_TRY(record_roadmap(context));
-  WB_TRY(write_session_report(context));
-  WB_TRY_ASSIGN(const std::string oid,
-                context.session->close({{"reason", args.value("reason", "finished")},
-                                        {"outcome", won ? "improved" : "unchanged"},
-                                        {"recommendation", args.value("recommendation", "")}}));
-  // Rendered again, since the report now includes the closing.
-  WB_TRY(write_session_report(context));
-  report_end_milestone(context, "closed", args.value("reason", "finished"));
-  return closed_answer(*context.session, oid);
-}
 
 namespace {
 

@@ -14,12 +14,11 @@
 #include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
 #include "problem/problem.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/exit_code.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/single_stages.hpp"
-#include "verbs/suites_of.hpp"
-#include "verbs/text.hpp"
+#include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -47,17 +47,11 @@ Result<DecidedCauses> decide_causes(const engine::Services& services,
                                     const session::SessionView& view,
                                     const advise::Situation& situation);
 
-/// Why the candidate of one iteration takes its time, by that iteration's measurements, and which
-/// of its causes its parent does not have; these may explain why it lost. Errors: not_found (no
-/// such iteration); invalid (it was never timed); those of the catalogues.
-Result<Json> diagnose_iteration(const engine::Services& services, const session::Session& session,
-                                const session::SessionView& view, std::int64_t number);
-
 /// subject, plan, causes, start and gaps, as `diagnose` answers. Errors: those of decide_causes().
 Result<Json> causes_json(const engine::Services& services, const session::Session& session,
                          const session::SessionView& view);
-/// The answer of `diagnose` on a session. Errors: those of decide_causes() and
-/// diagnose_iteration().
+/// The answer of `diagnose` on a session. Errors: those of decide_causes();
+/// not_found (no such iteration); invalid (it was never timed).
 Result<Json> diagnose_session(const engine::Services& services, const session::Session& session,
                               const Json& args);
 /// In a held session: makes the measurements that undecided causes need, decides again and appends

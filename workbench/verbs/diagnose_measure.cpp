@@ -20,11 +20,10 @@
 #include "problem/attention.hpp"
 #include "report/report.hpp"
 #include "verbs/decided_causes.hpp"
-#include "verbs/profile.hpp"
+#include "verbs/shown.hpp"
 #include "verbs/single_stages.hpp"
 #include "verbs/situation.hpp"
-#include "verbs/suites_of.hpp"
-#include "verbs/variant_code.hpp"
+#include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
 

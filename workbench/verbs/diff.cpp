@@ -13,8 +13,8 @@
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "engine/worker.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/exit_code.hpp"
 #include "verbs/standings.hpp"
 #include "verbs/verb.hpp"
 

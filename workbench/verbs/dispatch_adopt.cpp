@@ -15,12 +15,11 @@
 #include "engine/worker.hpp"
 #include "session/storage.hpp"
 #include "verbs/adopt_answer.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/close.hpp"
-#include "verbs/exit_code.hpp"
 #include "verbs/opening.hpp"
 #include "verbs/rules.hpp"
-#include "verbs/suites_of.hpp"
+#include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

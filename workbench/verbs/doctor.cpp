@@ -14,10 +14,9 @@
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "variant/compile_sandbox.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/doctor_worker.hpp"
-#include "verbs/exit_code.hpp"
-#include "verbs/suites_of.hpp"
-#include "verbs/text.hpp"
+#include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

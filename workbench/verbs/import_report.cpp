@@ -8,8 +8,7 @@
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/named_output.hpp"
-#include "verbs/report_file.hpp"
+#include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -5,11 +5,10 @@
 #include "core/json.hpp"
 #include "engine/iteration.hpp"
 #include "engine/verb.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/exit_code.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/table.hpp"
-#include "verbs/text.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -3,8 +3,8 @@
 #include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/verb.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/text.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

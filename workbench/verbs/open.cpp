@@ -12,11 +12,10 @@
 #include "engine/timing.hpp"
 #include "engine/verb.hpp"
 #include "session/storage.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/opening.hpp"
-#include "verbs/series.hpp"
-#include "verbs/suites_of.hpp"
-#include "verbs/text.hpp"
+#include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

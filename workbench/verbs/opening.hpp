@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// How a session begins, shared by `open` and `dispatch adopt`.
+// How a session begins and ends, shared by `open`, `close` and `dispatch adopt`, and what it takes
+// over from its predecessor.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "core/json.hpp"
 #include "core/json_fwd.hpp"
+#include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"
 #include "variant/variant.hpp"
@@ -37,5 +40,33 @@ Json identity_of(const engine::Context& context, const Json& args, const fs::pat
 Result<Json> begin_session(engine::Context& context, const Json& identity, const fs::path& folder,
                            const variant::Variant* stored,
                            const std::function<Result<void>()>& on_opened = {});
+
+/// Records causes, roadmap and report and makes the last commit. `args`: those of `close`. The
+/// context still holds the session afterwards. Errors: those of the catalogues, of the log and of
+/// the commit.
+Result<Json> close_session(engine::Context& context, const Json& args);
+
+/// What a new session takes over.
+struct Predecessor {
+  variant::Variant variant;  ///< its incumbent
+  variant::Configuration configuration;
+  std::string label;
+  Json opened;  ///< its session_opened
+  /// Figures of its predecessors and its own, oldest first: {`session`, `log_head`, `task_sha256`,
+  /// `start`, `incumbent`, `speedup` (confirmed, or null), `iterations`, `wins`, `wall_s` (or
+  /// null), `cost` (a ledger)}.
+  Json sessions;
+};
+
+/// `id` as in open_recorded(). Errors: those of it; invalid (not closed, or without an incumbent);
+/// damaged (the stored sources were changed).
+Result<Predecessor> read_predecessor(const engine::Services& services, const std::string& id);
+
+/// Equal for sessions whose speedups may be multiplied: same problems, weights and objective.
+std::string task_hash(const Json& opened);
+
+/// `args` of open, completed from the predecessor: suite, objective, rivals, rates and effort, each
+/// when absent.
+Json with_defaults_of(const Predecessor& before, Json args);
 
 }  // namespace wb::verbs

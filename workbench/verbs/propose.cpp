@@ -16,7 +16,7 @@
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/proposed.hpp"
-#include "verbs/suites_of.hpp"
+#include "verbs/suite_selection.hpp"
 #include "verbs/table.hpp"
 #include "verbs/verb.hpp"
 

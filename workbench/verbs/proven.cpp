@@ -12,7 +12,7 @@
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
-#include "verbs/problem_names.hpp"
+#include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
 

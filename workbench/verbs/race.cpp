@@ -4,11 +4,10 @@
 #include "engine/iteration.hpp"
 #include "engine/verb.hpp"
 #include "tune/tune.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/exit_code.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/table.hpp"
-#include "verbs/text.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

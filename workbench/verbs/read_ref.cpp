@@ -13,9 +13,9 @@
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
-#include "verbs/problem_names.hpp"
 #include "verbs/proposed.hpp"
-#include "verbs/show.hpp"
+#include "verbs/shown.hpp"
+#include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -11,7 +11,7 @@
 #include "engine/verb.hpp"
 #include "measure/statistics.hpp"
 #include "session/session.hpp"
-#include "verbs/problem_names.hpp"
+#include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
 

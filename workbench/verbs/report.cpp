@@ -11,7 +11,7 @@
 #include "html/html.hpp"
 #include "report/report.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/named_output.hpp"
+#include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -12,11 +12,11 @@
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"
 #include "engine/worker.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/exit_code.hpp"
-#include "verbs/figure_change.hpp"
-#include "verbs/problem_names.hpp"
 #include "verbs/repeat.hpp"
+#include "verbs/standings.hpp"
+#include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -2,8 +2,8 @@
 // `run`: a session that runs a playbook. The body drives a Lua host and is in the module playbook.
 #include "core/json.hpp"
 #include "engine/verb.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/text.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -10,11 +10,10 @@
 #include "engine/evidence.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/exit_code.hpp"
-#include "verbs/profile.hpp"
-#include "verbs/suites_of.hpp"
-#include "verbs/text.hpp"
+#include "verbs/single_stages.hpp"
+#include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

@@ -3,14 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "core/json.hpp"
 #include "device/cpu_limits.hpp"
 #include "engine/context.hpp"
+#include "engine/evidence.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
 #include "engine/worker.hpp"
+#include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
 
@@ -64,6 +68,102 @@ Result<TimingRequest> request_for(const Json& args, std::vector<Problem> problem
   request.problems = std::move(problems);
   request.phase = "standalone";
   return request;
+}
+
+namespace {
+
+/// Metrics shown from ncu's details page, in reading order; the record has all.
+constexpr std::array k_shown_metrics = {"Compute (SM) Throughput",
+                                        "Memory Throughput",
+                                        "DRAM Throughput",
+                                        "L2 Cache Throughput",
+                                        "L1/TEX Cache Throughput",
+                                        "L2 Hit Rate",
+                                        "Registers Per Thread",
+                                        "Dynamic Shared Memory Per Block",
+                                        "Static Shared Memory Per Block",
+                                        "Theoretical Occupancy",
+                                        "Achieved Occupancy",
+                                        "Executed Ipc Active",
+                                        "Issued Warp Per Scheduler",
+                                        "Eligible Warps Per Scheduler",
+                                        "Warp Cycles Per Issued Instruction"};
+
+/// The suitable profiler: ncu, or the one inside an interpreter.
+std::string_view profiler_of(const Subject& subject) {
+  const bool is_python = subject.variant.manifest.backend == variant::Backend::python;
+  return is_python ? protocol::k_kernel_names_tool : "ncu";
+}
+
+std::string metric_text(const Json& metric) {
+  const Json& value = metric["value"];
+  const std::string number =
+      value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : value.get<std::string>();
+  const std::string unit = metric.value("unit", "");
+  return unit.empty() ? number : number + " " + unit;
+}
+
+std::string launch_text(const Json& launch) {
+  const Json metrics = launch.value("metrics", Json::object());  // absent for torch.profiler
+  std::string text = fmt::format("  {}  grid {}  block {}\n", launch.value("kernel", ""),
+                                 launch.value("grid", ""), launch.value("block", ""));
+  if (const auto share = launch.find("share_frac"); share != launch.end()) {
+    text += fmt::format("    {:<36} {:.0f} %\n", "Share of the kernels' time",
+                        100 * share->get<double>());
+  }
+  std::size_t shown = 0;
+  for (const char* name : k_shown_metrics) {
+    const auto found = metrics.find(name);
+    if (found == metrics.end()) continue;
+    text += fmt::format("    {:<36} {}\n", name, metric_text(*found));
+    ++shown;
+  }
+  if (metrics.size() > shown) {
+    text += fmt::format("    {} more metrics are in the record (--json)\n", metrics.size() - shown);
+  }
+  return text;
+}
+
+}  // namespace
+
+Json profile_row(const Problem& problem, const Outcome<protocol::ProfileResult>& result) {
+  Json row{{"problem", label(problem)}, {"outcome", "taken"}, {"message", ""}};
+  if (!result) {
+    row["outcome"] = to_string(result.error().invalidity);
+    row["message"] = result.error().message;
+  } else if (!result->available) {
+    row["outcome"] = "not_available";
+    row["message"] = result->reason;
+  }
+  return row;
+}
+
+Result<Json> profile_variant(Context& context, const Json& args) {
+  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
+  WB_TRY_ASSIGN(const problem::Suite suite, problems_of(context, args));
+  Json rows = Json::array();
+  bool taken = true;
+  std::string text = subject.label + "\n";
+  for (const Problem& problem : plain_problems(suite)) {
+    WB_TRY_ASSIGN(const auto result, inspect_call(context, subject, problem, profiler_of(subject)));
+    Json row = profile_row(problem, result);
+    text += fmt::format("{}  {}{}\n", row["problem"].get<std::string>(),
+                        row["outcome"].get<std::string>(),
+                        row["message"].empty() ? "" : ": " + row["message"].get<std::string>());
+    row["launches"] = Json::array();
+    row["csv"] = nullptr;
+    if (result && result->available) {
+      row["launches"] = result->records.value("launches", Json::array());
+      if (result->records.contains("csv")) row["csv"] = result->records["csv"];
+      for (const Json& launch : row["launches"]) text += launch_text(launch);
+    }
+    taken = taken && row["outcome"] == "taken";
+    rows.push_back(std::move(row));
+  }
+  return Json{{"taken", taken},
+              {"variant", subject.label},
+              {"problems", std::move(rows)},
+              {"text", std::move(text)}};
 }
 
 }  // namespace wb::verbs

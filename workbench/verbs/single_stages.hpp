@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Stages of an iteration on their own, for `measure`, `compare` and `diagnose`, with or without a
-// session.
+// Stages of an iteration on their own, with or without a session, for `measure`, `compare`,
+// `profile`, `sanitize` and `diagnose`.
 #pragma once
 
 #include <vector>
 
+#include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
+#include "problem/problem.hpp"
+#include "protocol/protocol.hpp"
 
 namespace wb::verbs {
 
@@ -24,5 +27,14 @@ Result<std::vector<engine::Judgement>> judge_or_fail(
 Result<engine::TimingRequest> request_for(const Json& args, std::vector<problem::Problem> problems);
 /// Sentences on how this machine affects every figure measured on it.
 Json notes_on_machine(const engine::Context& context);
+
+/// A tool's result on one problem as a row: problem, outcome (taken, not_available or an
+/// invalidity), message.
+Json profile_row(const problem::Problem& problem, const Outcome<protocol::ProfileResult>& result);
+
+/// The verb `profile`: each problem under a profiler, also for `diagnose --measure`. Uses
+/// `variant`, `suite`, `problem` and `configuration` of `args`. Errors: those of builds and of the
+/// log.
+Result<Json> profile_variant(engine::Context& context, const Json& args);
 
 }  // namespace wb::verbs

@@ -12,7 +12,7 @@
 #include "session/storage.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/copies.hpp"
-#include "verbs/named_output.hpp"
+#include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

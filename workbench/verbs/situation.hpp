@@ -1,13 +1,36 @@
 // SPDX-License-Identifier: MIT
-// Reads a session's log as the situation that a roadmap is made for.
+// Reads a session's log as the situation that a roadmap is made for, and which techniques its
+// variants use.
 #pragma once
+
+#include <map>
+#include <string>
+#include <vector>
 
 #include "advise/roadmap.hpp"
 #include "core/json_fwd.hpp"
 #include "engine/verb.hpp"
 #include "session/session.hpp"
+#include "session/view.hpp"
 
 namespace wb::verbs {
+
+/// Reads each stored variant once.
+class TechniqueHistory {
+ public:
+  /// All references must outlive this.
+  TechniqueHistory(const session::Session& session, const session::SessionView& view)
+      : m_session(session), m_view(view) {}
+  /// Techniques of a stored variant in its configuration; empty when it is not stored.
+  const std::vector<std::string>& of(const std::string& subject);
+  /// Techniques of the iteration's variant that its parent lacked.
+  std::vector<std::string> added_by(const session::IterationView& iteration);
+
+ private:
+  const session::Session& m_session;
+  const session::SessionView& m_view;
+  std::map<std::string, std::vector<std::string>> m_known;
+};
 
 /// Uses only the log and the stored sources, without held-out problems, so that nobody tunes on
 /// them. Errors: those of reading the session; invalid before the baseline closed.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compares the incumbents of two sessions through the rivals that both measured, for `diff`.
+// Compares figures of two recorded sessions, for `diff` and `reproduce`, and their incumbents
+// through the rivals that both measured.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,21 @@
 #include "core/json_fwd.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
+#include "measure/statistics.hpp"
 #include "session/session.hpp"
-#include "verbs/problem_names.hpp"
+#include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
+
+/// Speedup, interval and noise floor of a comparison_made or iteration_closed; an absent value is
+/// NaN (the floor: 0).
+measure::Comparison comparison_of(const Json& payload);
+
+/// The ratio of one session's figure to another's, with the floor that a change must clear. The
+/// sessions are independent, so half-widths (in logs) and floors add in quadrature. Ambiguous when
+/// an interval is unknown.
+measure::Comparison change_between(const measure::Comparison& before,
+                                   const measure::Comparison& after);
 
 /// The incumbent of one session against one rival, on one problem ("": the suite).
 struct Standing {

@@ -2,10 +2,9 @@
 // `suites`: lists the available problem suites.
 #include "core/json.hpp"
 #include "engine/verb.hpp"
+#include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/suite_selection.hpp"
-#include "verbs/suites_of.hpp"
-#include "verbs/text.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {

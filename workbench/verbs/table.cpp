@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "verbs/text.hpp"
+#include "verbs/answer_forms.hpp"
 
 namespace wb::verbs {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/json_fwd.hpp"
 #include "engine/verb.hpp"
-#include "verbs/exit_code.hpp"
+#include "verbs/answer_forms.hpp"
 
 namespace wb::verbs {
 

@@ -7,8 +7,8 @@
 #include "core/json.hpp"
 #include "log_builder.hpp"
 #include "report/cost.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;

@@ -42,7 +42,7 @@ std::vector<std::string> row_with(const std::string& page, const std::string& ce
   return {};
 }
 
-std::string section(const std::string& page, const std::string& heading) {
+std::string section_under(const std::string& page, const std::string& heading) {
   const auto at = page.find(heading + "\n");
   REQUIRE(at != std::string::npos);
   return page.substr(at, page.find("\n## ", at + 3) - at);
@@ -100,7 +100,7 @@ void launch(LogBuilder& log, const std::string& problem, const char* grid, const
                                  {"share_frac", 1.0}}}}}}});
 }
 
-LogBuilder ended(LogBuilder log, const char* outcome = "baseline") {
+LogBuilder closed_after(LogBuilder log, const char* outcome = "baseline") {
   close_iteration(log, 0, outcome);
   close_session(log, "finished");
   log.view().log_head = std::string(64, 'a');
@@ -115,7 +115,7 @@ TEST_CASE(
   const std::string problem = "B=2 Hq=4 Hkv=4 Sq=200 Skv=300 D=64 f16 causal=none";
   LogBuilder log = on_gpu({{problem, 80}});
   launch(log, problem, "(4, 8, 1)", "(64, 1, 1)");  // 4 blocks a head of 200 rows: 50 each
-  const std::string page = render_bottleneck(ended(std::move(log)).view());
+  const std::string page = render_bottleneck(closed_after(std::move(log)).view());
   INFO(page);
   CHECK(tells(page, "up to key 299\n"));
   CHECK(tells(page, "\n0        q0 to q49      load K0 V0 > use > drop > load K1 V1"));
@@ -132,7 +132,7 @@ TEST_CASE("a last block with fewer rows, two blocks and one block are drawn as t
                                 " Skv=" + std::to_string(rows) + " D=64 f16 causal=none";
     LogBuilder log = on_gpu({{problem, 80}});
     launch(log, problem, grid, "(64, 1, 1)");
-    return render_bottleneck(ended(std::move(log)).view());
+    return render_bottleneck(closed_after(std::move(log)).view());
   };
   const std::string two = drawn(65, "(2, 1, 1)");
   INFO(two);
@@ -153,8 +153,8 @@ TEST_CASE("a sweep over one size tells where the rate falls and by how much",
   };
   // Four times the work at 2048 in the same time as at 512; at 8192 16 times the time of 2048.
   const LogBuilder log =
-      ended(on_gpu({{of_dim(512), 20}, {of_dim(2048), 20}, {of_dim(8192), 320}}));
-  const std::string page = section(render_bottleneck(log.view()), "### One size at a time");
+      closed_after(on_gpu({{of_dim(512), 20}, {of_dim(2048), 20}, {of_dim(8192), 320}}));
+  const std::string page = section_under(render_bottleneck(log.view()), "### One size at a time");
   INFO(page);
   CHECK(row_with(page, "512").back() == "4x");
   CHECK(row_with(page, "2048").back() == "1x");
@@ -170,9 +170,9 @@ TEST_CASE("a sweep over one size tells where the rate falls and by how much",
 
 TEST_CASE("where several sizes change at once no fall is laid to one", "[report][bottleneck]") {
   const LogBuilder log =
-      ended(on_gpu({{"B=1 Hq=4 Hkv=4 Sq=64 Skv=64 D=512 f32 causal=none", 20},
-                    {"B=1 Hq=1 Hkv=1 Sq=16 Skv=16 D=8192 f32 causal=none", 20}}));
-  const std::string page = section(render_bottleneck(log.view()), "### One size at a time");
+      closed_after(on_gpu({{"B=1 Hq=4 Hkv=4 Sq=64 Skv=64 D=512 f32 causal=none", 20},
+                           {"B=1 Hq=1 Hkv=1 Sq=16 Skv=16 D=8192 f32 causal=none", 20}}));
+  const std::string page = section_under(render_bottleneck(log.view()), "### One size at a time");
   CHECK(tells(page, "No two problems of the suite differ in one size only"));
   CHECK_FALSE(tells(page, "The rate is best"));
 }
@@ -183,7 +183,7 @@ TEST_CASE("threads at work: a thread a row at least, at most the lanes that were
   LogBuilder log = on_gpu({{problem, 80}});
   launch(log, problem, "(2, 1, 1)", "(256, 1, 1)",
          {{"Avg. Active Threads Per Warp", {{"value", 24.0}, {"unit", ""}}}});
-  const std::string page = render_bottleneck(ended(std::move(log)).view());
+  const std::string page = render_bottleneck(closed_after(std::move(log)).view());
   const auto at = page.find("Threads of a block at work");
   REQUIRE(at != std::string::npos);
   const auto row = row_with(page.substr(at), "`walk_kernel`");
@@ -213,7 +213,7 @@ TEST_CASE("a fix tells its commit, its place and what its prediction meant in ti
   const LogBuilder log = explained_session();
   const SourceChanges changes{
       {1, {"", {{"kernel.cpp", 14, 3, {{40, 52}, {80, 80}}}, {"tile.cuh", 9, 0, {{1, 9}}, true}}}}};
-  const std::string page = section(render_root_cause(log.view(), &changes), "## Fixes made");
+  const std::string page = section_under(render_root_cause(log.view(), &changes), "## Fixes made");
   INFO(page);
   const std::string line = line_with(page, "- iteration 1, commit `");
   CHECK(tells(line, "[e" + std::to_string(log.view().iterations[1].committed->seq) + "]"));
@@ -225,14 +225,14 @@ TEST_CASE("a fix tells its commit, its place and what its prediction meant in ti
   CHECK(row[5] == "reached");
   const auto missed = row_with(page.substr(page.find("Times, if each")), "decode");
   CHECK(tells(missed[5], "missed, 1.03x the time"));  // 910.9 / 2.5 = 364.4, measured 373.6
-  CHECK(tells(section(render_root_cause(log.view()), "## Fixes made"),
+  CHECK(tells(section_under(render_root_cause(log.view()), "## Fixes made"),
               "the sources are not at hand"));
 }
 
 TEST_CASE("after the fix: the gain over the suite comes from where the cause is at work",
           "[report][fixes]") {
   const LogBuilder log = explained_session();
-  const std::string page = section(render_root_cause(log.view()), "## After the fix");
+  const std::string page = section_under(render_root_cause(log.view()), "## After the fix");
   INFO(page);
   // 1.00x to 2.00x, expected 1.40x, over a suite of which this is half.
   const auto at_work = row_with(page, "prefill");

@@ -6,8 +6,8 @@
 #include "audit.hpp"
 #include "core/json.hpp"
 #include "log_builder.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;

@@ -6,8 +6,8 @@
 
 #include "core/json.hpp"
 #include "log_builder.hpp"
+#include "report/format.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;

@@ -4,8 +4,8 @@
 // what to do next.
 #include "core/json.hpp"
 #include "log_builder.hpp"
+#include "report/facts.hpp"
 #include "report/report.hpp"
-#include "report/sections.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;
@@ -15,13 +15,13 @@ using namespace wb::test;
 
 namespace {
 
-std::string section(const std::string& page, const std::string& title) {
+std::string section_of(const std::string& page, const std::string& title) {
   const auto at = page.find("\n## " + title + "\n");
   REQUIRE(at != std::string::npos);
   return page.substr(at, page.find("\n## ", at + 4) - at);
 }
 
-bool has(const std::string& page, const std::string& words) {
+bool page_has(const std::string& page, const std::string& words) {
   return page.find(words) != std::string::npos;
 }
 
@@ -61,10 +61,10 @@ TEST_CASE("the rival's version comes from what it said when it was loaded", "[re
   for (const LogBuilder& log : {with_versions(versions, nullptr), with_versions(nullptr, versions),
                                 with_versions(nullptr, versions, "built by something else")}) {
     const std::string page = render_session(log.view());
-    CHECK(has(line_with(page, "- **Lost:**"), "`torch_cpu` (torch 2.13.0+cpu)"));
-    CHECK(has(line_with(page, "| speedup ["), "over `torch_cpu` (torch 2.13.0+cpu)"));
+    CHECK(page_has(line_with(page, "- **Lost:**"), "`torch_cpu` (torch 2.13.0+cpu)"));
+    CHECK(page_has(line_with(page, "| speedup ["), "over `torch_cpu` (torch 2.13.0+cpu)"));
     // The interpreter is named where the rivals are introduced.
-    CHECK(has(section(page, "Baseline"), "(torch 2.13.0+cpu, python 3.11.7) [e3]"));
+    CHECK(page_has(section_of(page, "Baseline"), "(torch 2.13.0+cpu, python 3.11.7) [e3]"));
   }
 }
 
@@ -73,27 +73,27 @@ TEST_CASE("a rival without a version says so", "[report][reader]") {
                                Json{{"torch", 2}, {"python", nullptr}}}) {
     INFO(versions.dump());
     const std::string page = render_session(with_versions(versions, versions).view());
-    CHECK(has(line_with(page, "- **Lost:**"), "(version not recorded)"));
+    CHECK(page_has(line_with(page, "- **Lost:**"), "(version not recorded)"));
   }
   const std::string page = render_session(with_versions(nullptr, nullptr, "g++ 12.2.0").view());
-  CHECK(has(line_with(page, "- **Lost:**"), "`torch_cpu` (g++ 12.2.0)"));
+  CHECK(page_has(line_with(page, "- **Lost:**"), "`torch_cpu` (g++ 12.2.0)"));
 }
 
 TEST_CASE("a problem's row has every plan side by side, each with its event", "[report][reader]") {
   const LogBuilder log = whole_session();
-  const std::string result = section(render_session(log.view()), "Result");
+  const std::string result = section_of(render_session(log.view()), "Result");
   const std::string before = result.substr(0, result.find("Against the rival"));
   const std::string rival = result.substr(before.size());
-  CHECK(has(line_with(before, "| problem"), "hot burst"));
-  CHECK(has(line_with(before, "| problem"), "| cold "));
-  CHECK(has(line_with(before, "| problem"), "| eager "));
+  CHECK(page_has(line_with(before, "| problem"), "hot burst"));
+  CHECK(page_has(line_with(before, "| problem"), "| cold "));
+  CHECK(page_has(line_with(before, "| problem"), "| eager "));
   const std::string decode = line_with(rival, "| decode");
-  CHECK(has(decode, "|        373.6 |    249.4 | 0.67x [0.65, 0.69], slower [e"));
+  CHECK(page_has(decode, "|        373.6 |    249.4 | 0.67x [0.65, 0.69], slower [e"));
   std::size_t cited = 0;
   for (auto at = decode.find("[e"); at != std::string::npos; at = decode.find("[e", at + 1))
     ++cited;
   CHECK(cited == 3);
-  CHECK(has(line_with(before, "| **objective**"), "2.39x [2.35, 2.43], faster [e"));
+  CHECK(page_has(line_with(before, "| **objective**"), "2.39x [2.35, 2.43], faster [e"));
 }
 
 TEST_CASE("what has no figure says why, once", "[report][reader]") {
@@ -105,59 +105,62 @@ TEST_CASE("what has no figure says why, once", "[report][reader]") {
     payload["reason"] = std::string("too busy for ") + k_decode;
   }
   const std::string page = render_session(log.view());
-  const std::string result = section(page, "Result");
-  CHECK(has(result, "- no figure (too busy for decode): prefill cold [e111], decode cold [e112]"));
-  CHECK(has(line_with(result.substr(result.find("Against the rival")), "| decode"),
-            "| no figure [e112] "));
-  CHECK(has(section(page, "Next steps"),
-            "Measure cold again when the machine is quiet: 2 comparisons without a figure [e111] "
-            "[e112]."));
+  const std::string result = section_of(page, "Result");
+  CHECK(page_has(result,
+                 "- no figure (too busy for decode): prefill cold [e111], decode cold [e112]"));
+  CHECK(page_has(line_with(result.substr(result.find("Against the rival")), "| decode"),
+                 "| no figure [e112] "));
+  CHECK(page_has(
+      section_of(page, "Next steps"),
+      "Measure cold again when the machine is quiet: 2 comparisons without a figure [e111] "
+      "[e112]."));
 }
 
 TEST_CASE("a figure with other repeats or flags is marked", "[report][reader]") {
   LogBuilder log = whole_session();
   comparison(log, "rival", k_decode, "hot")["instances"] = 1;
-  std::string result = section(render_session(log.view()), "Result");
-  CHECK(has(result, "0.67x [0.65, 0.69], slower (1 x 3) [e"));
-  CHECK(has(result, "Behind each figure: 5 x 3 fresh processes x rounds"));
-  CHECK_FALSE(has(result, "(`resolution_limited`)"));
+  std::string result = section_of(render_session(log.view()), "Result");
+  CHECK(page_has(result, "0.67x [0.65, 0.69], slower (1 x 3) [e"));
+  CHECK(page_has(result, "Behind each figure: 5 x 3 fresh processes x rounds"));
+  CHECK_FALSE(page_has(result, "(`resolution_limited`)"));
   comparison(log, "rival", k_decode, "hot")["flags"] = {"resolution_limited"};
-  result = section(render_session(log.view()), "Result");
-  CHECK(has(result, "slower (1 x 3) (`resolution_limited`) [e"));
+  result = section_of(render_session(log.view()), "Result");
+  CHECK(page_has(result, "slower (1 x 3) (`resolution_limited`) [e"));
 }
 
 TEST_CASE("the words of the tables are explained", "[report][reader]") {
   const std::string page = render_session(whole_session().view());
   for (const char* word : {"`faster`", "`same`", "`ambiguous`", "`resolution_limited`"}) {
     INFO(word);
-    CHECK(has(section(page, "Baseline"), word));
+    CHECK(page_has(section_of(page, "Baseline"), word));
   }
 }
 
 TEST_CASE("hypotheses: predicted beside measured and how it was decided", "[report][reader]") {
   const LogBuilder log = whole_session();
-  const std::string hypotheses = section(render_session(log.view()), "Hypotheses");
+  const std::string hypotheses = section_of(render_session(log.view()), "Hypotheses");
   const std::string first = line_with(hypotheses, "|   1 |");
   for (const char* words : {"2.50x [e35]", "2.65x [e", "[2.61, 2.70]", "supported",
                             "faster, and the prediction lies below the interval [e"}) {
     INFO(words);
-    CHECK(has(first, words));
+    CHECK(page_has(first, words));
   }
-  CHECK(has(line_with(hypotheses, "|   2 |"), "[0.995, 1.011] (selection)"));
-  CHECK(has(line_with(hypotheses, "|   3 |"), "not measured"));
+  CHECK(page_has(line_with(hypotheses, "|   2 |"), "[0.995, 1.011] (selection)"));
+  CHECK(page_has(line_with(hypotheses, "|   3 |"), "not measured"));
 }
 
 TEST_CASE("correctness says what it rests on and what came closest", "[report][reader]") {
   const LogBuilder log = whole_session();
-  const std::string correctness = section(render_session(log.view()), "Correctness");
+  const std::string correctness = section_of(render_session(log.view()), "Correctness");
   // 9 verdicts of 4 runs; prefill 131072 elements, decode 2048, the edge shape 256.
-  CHECK(has(correctness, "9 of 9 verdicts passed, on 3 problems"));
-  CHECK(has(correctness, "36 judged runs (9 large, 27 normal draws) with 4 different seeds"));
+  CHECK(page_has(correctness, "9 of 9 verdicts passed, on 3 problems"));
+  CHECK(page_has(correctness, "36 judged runs (9 large, 27 normal draws) with 4 different seeds"));
   CHECK(4 * (4 * 131072 + 4 * 2048 + 256) == 2130944);
-  CHECK(has(correctness, ", 2.13 million output elements."));
-  CHECK(has(correctness,
-            "`cpu_tiled@1f0c44a1` came closest to its limit: 42 % of the error budget [e37] on "
-            "prefill, max rule"));
+  CHECK(page_has(correctness, ", 2.13 million output elements."));
+  CHECK(
+      page_has(correctness,
+               "`cpu_tiled@1f0c44a1` came closest to its limit: 42 % of the error budget [e37] on "
+               "prefill, max rule"));
 }
 
 TEST_CASE("a failed verdict never counts as the closest that passed", "[report][reader]") {
@@ -166,9 +169,9 @@ TEST_CASE("a failed verdict never counts as the closest that passed", "[report][
   open_iteration(log, 0, k_start, "", 0);
   judge(log, 0, k_start, k_prefill, 0.3);
   judge(log, 0, k_torch, k_prefill, 7.5, "block 3 exceeds its budget");
-  const std::string correctness = section(render_session(log.view()), "Correctness");
-  CHECK(has(correctness, "1 of 2 verdicts passed"));
-  CHECK(has(correctness, "`cpu_unfused@5a11ce00` came closest to its limit: 30 %"));
+  const std::string correctness = section_of(render_session(log.view()), "Correctness");
+  CHECK(page_has(correctness, "1 of 2 verdicts passed"));
+  CHECK(page_has(correctness, "`cpu_unfused@5a11ce00` came closest to its limit: 30 %"));
 }
 
 TEST_CASE("next steps come from facts and cite them", "[report][reader]") {
@@ -180,7 +183,7 @@ TEST_CASE("next steps come from facts and cite them", "[report][reader]") {
   Json& unsure = comparison(log, "rival", k_prefill, "hot");
   unsure["outcome"] = "ambiguous";
   log.view().noise_floors[0].payload["floor_frac"] = 0.08;
-  const std::string steps = section(render_session(log.view()), "Next steps");
+  const std::string steps = section_of(render_session(log.view()), "Next steps");
   for (const char* words :
        {"Close the gap on decode: 0.67x [0.65, 0.69] against `torch_cpu` [e106]; its bound leaves "
         "at most 9.1x [e",
@@ -193,7 +196,7 @@ TEST_CASE("next steps come from facts and cite them", "[report][reader]") {
         "Find what disturbs prefill: its noise floor is 8.0 % [e22]",
         "Do not try again here without new evidence: `cpu_online@9e3d00b2` [e"}) {
     INFO(words);
-    CHECK(has(steps, words));
+    CHECK(page_has(steps, words));
   }
   // Each step rests on an event.
   std::istringstream lines(steps);
@@ -202,7 +205,7 @@ TEST_CASE("next steps come from facts and cite them", "[report][reader]") {
     if (line.empty() || std::isdigit(static_cast<unsigned char>(line[0])) == 0) continue;
     ++n;
     INFO(line);
-    CHECK(has(line, "[e"));
+    CHECK(page_has(line, "[e"));
   }
   CHECK(n == 7);
 }
@@ -211,10 +214,10 @@ TEST_CASE("a win below its prediction asks what holds it back", "[report][reader
   LogBuilder log = whole_session();
   log.view().iterations[1].hypothesis->payload["state"] = "refuted";
   const std::string page = render_session(log.view());
-  CHECK(has(section(page, "Next steps"),
-            "Find what holds `cpu_tiled@1f0c44a1` back: iteration 1 predicted 2.50x [e35] and "
-            "measured 2.65x [2.61, 2.70], faster [e104]."));
-  CHECK(has(line_with(section(page, "Hypotheses"), "|   1 |"), "refuted, yet faster"));
+  CHECK(page_has(section_of(page, "Next steps"),
+                 "Find what holds `cpu_tiled@1f0c44a1` back: iteration 1 predicted 2.50x [e35] and "
+                 "measured 2.65x [2.61, 2.70], faster [e104]."));
+  CHECK(page_has(line_with(section_of(page, "Hypotheses"), "|   1 |"), "refuted, yet faster"));
 }
 
 TEST_CASE("lines of the first screen stay readable", "[report][reader]") {

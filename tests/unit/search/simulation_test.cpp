@@ -7,9 +7,9 @@
 #include <set>
 
 #include "core/files.hpp"
-#include "recorded_world.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
+#include "tuning_world.hpp"
 
 using namespace wb;
 using namespace wb::measure;

@@ -6,7 +6,6 @@
 #include "support/catch.hpp"
 #include "trace/op_rows.hpp"
 #include "trace/prepare.hpp"
-#include "trace/replay.hpp"
 #include "trace/suite_maker.hpp"
 #include "traces.hpp"
 

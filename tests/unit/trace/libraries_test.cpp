@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Operators of attention libraries, with arguments in the order of their schemas: sizes and work if
 // they are recorded, and what is unknown if not.
-#include "library_call.hpp"
 #include "support/catch.hpp"
 #include "trace/metrics.hpp"
+#include "traces.hpp"
 
 using namespace wb;
 using namespace wb::trace;

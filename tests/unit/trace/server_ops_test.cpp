@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Latent attention (FlashMLA and its builds), what SGLang has beside it, and TransformerEngine
 // below its autograd functions. The expected work is that of the two products, by hand.
-#include "library_call.hpp"
 #include "support/catch.hpp"
-#include "trace/replay.hpp"
+#include "trace/suite_maker.hpp"
+#include "traces.hpp"
 
 using namespace wb;
 using namespace wb::trace;

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What the tests of traces share: traces written by hand into a temporary folder.
+// What the tests of traces share: traces written by hand into a temporary folder, and a call of a
+// library's operator as a profile records it, with the row that comes of it.
 #pragma once
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
+#include "trace/op_rows.hpp"
 #include "trace/trace.hpp"
 
 namespace wb::testing {
@@ -63,6 +68,71 @@ inline std::string trace_text(std::initializer_list<std::string> events) {
   std::string text;
   for (const std::string& event : events) text += (text.empty() ? "" : ",\n") + event;
   return "{\"traceEvents\":[" + text + "]}";
+}
+
+/// Places of an operator's schema by number; all others are empty.
+struct Call {
+  std::string name;
+  std::map<int, std::string> dims, types, concrete;
+
+  [[nodiscard]] std::string arguments() const {
+    std::size_t count = 0;
+    for (const auto* part : {&dims, &types, &concrete}) {
+      if (!part->empty())
+        count = std::max(count, static_cast<std::size_t>(part->rbegin()->first) + 1);
+    }
+    Json all_dims = Json::array(), all_types = Json::array(), words = Json::array();
+    for (std::size_t i = 0; i < count; ++i) {
+      const int place = static_cast<int>(i);
+      const auto word = [&](const std::map<int, std::string>& part) {
+        const auto found = part.find(place);
+        return found == part.end() ? std::string() : found->second;
+      };
+      const std::string shape = word(dims);
+      all_dims.push_back(shape.empty() ? Json::array() : Json::parse(shape));
+      std::string type = word(types);
+      if (type.empty() && !shape.empty()) type = "c10::BFloat16";
+      all_types.push_back(type);
+      words.push_back(word(concrete));
+    }
+    return "\"Input Dims\":" + all_dims.dump() + ",\"Input type\":" + all_types.dump() +
+           ",\"Concrete Inputs\":" + words.dump();
+  }
+
+  [[nodiscard]] trace::OpRow row() const {
+    const trace::Trace trace = linked_trace(
+        trace_text({event_text("cpu_op", name, 10, 50, arguments()),
+                    event_text("cuda_runtime", "cudaLaunchKernel", 20, 1, "\"correlation\":1"),
+                    event_text("kernel", "k", 100, 10, "\"stream\":7,\"correlation\":1")}));
+    const auto rows = trace::rows_of(trace, trace::find_sdpa_calls(trace));
+    INFO(name);
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0].kernel_us.sum == Approx(10));
+    return rows[0];
+  }
+  [[nodiscard]] double flops() const {
+    const trace::OpRow found = row();
+    INFO(name << ": " << found.why_no_model);
+    REQUIRE(found.work);
+    return found.work->flops;
+  }
+  [[nodiscard]] std::string why() const {
+    const trace::OpRow found = row();
+    INFO(name);
+    CHECK_FALSE(found.work);
+    CHECK_FALSE(found.tflops);
+    return found.why_no_model;
+  }
+};
+
+inline bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline std::map<int, std::string> with(std::map<int, std::string> all,
+                                       const std::map<int, std::string>& more) {
+  for (const auto& [place, text] : more) all[place] = text;
+  return all;
 }
 
 }  // namespace wb::testing

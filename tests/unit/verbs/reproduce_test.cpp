@@ -4,7 +4,7 @@
 
 #include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
-#include "verbs/figure_change.hpp"
+#include "verbs/standings.hpp"
 
 using namespace wb;
 using namespace wb::engine;

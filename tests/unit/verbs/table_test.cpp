@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
+// The table of verbs, and their answers as text and as exit codes.
 #include "verbs/table.hpp"
-#include "core/json.hpp"
 
 #include <set>
 
+#include "core/json.hpp"
 #include "support/catch.hpp"
+#include "verbs/answer_forms.hpp"
 
 using namespace wb;
 using namespace wb::engine;
@@ -107,4 +109,165 @@ TEST_CASE("unknown and missing arguments say what would be right", "[verbs][tabl
         std::string::npos);
   CHECK_FALSE(check("iterate", Json::array({1})).ok());
   CHECK_FALSE(check("iterate", "text").ok());
+}
+
+// Answers as text, and their exit codes.
+
+namespace {
+
+std::string render_result(std::string_view verb, const Json& answer) {
+  const Verb* found = find_verb(verb);
+  return text_of_answer(found == nullptr ? Verb{} : *found, answer);
+}
+
+}  // namespace
+
+TEST_CASE("the last line of run and open is the session's folder", "[verbs][text]") {
+  CHECK(render_result("run", {{"session", "sessions/s-0001"}, {"summary", "3 iterations"}}) ==
+        "3 iterations\nsessions/s-0001\n");
+  const std::string open = render_result("open", {{"session", "s"}, {"baseline", Json::array()}});
+  CHECK(open.substr(open.size() - 2) == "s\n");
+}
+
+TEST_CASE("a failed check says so first and shows every row", "[verbs][text]") {
+  const std::string text = render_result("check", {{"variant", "x@1"},
+                                                   {"pass", false},
+                                                   {"problems",
+                                                    {{{"problem", "p"},
+                                                      {"outcome", "correctness"},
+                                                      {"message", "row 3"},
+                                                      {"worst_share", nullptr}}}}});
+  CHECK(text.find("x@1: FAIL") == 0);
+  CHECK(text.find("row 3") != std::string::npos);
+}
+
+TEST_CASE("text results are printed as they are", "[verbs][text]") {
+  CHECK(render_result("report", {{"text", "# Title"}}) == "# Title\n");
+}
+
+TEST_CASE("an iteration without a figure prints none", "[verbs][text]") {
+  const std::string text = render_result("iterate", {{"iteration", 2},
+                                                     {"outcome", "invalid"},
+                                                     {"invalidity", "compile"},
+                                                     {"message", "no"},
+                                                     {"speedup", nullptr},
+                                                     {"interval", nullptr},
+                                                     {"decision", "undecided"},
+                                                     {"variant", "v"},
+                                                     {"incumbent", "i"},
+                                                     {"problems", Json::array()},
+                                                     {"stop_reason", nullptr}});
+  CHECK(text.find("speedup") == std::string::npos);
+  CHECK(text.find("invalid") != std::string::npos);
+}
+
+TEST_CASE("a brief for people is no longer than the one for programs", "[verbs][text]") {
+  Json brief{{"session", "s"},
+             {"title", "quotes \"'"},
+             {"status", "open"},
+             {"objective", {{"rule", "geomean_speedup"}, {"some", {"a", "b"}}}},
+             {"incumbent", nullptr},
+             {"budget", {{"wall_s", 123456.789}, {"evaluations_left", nullptr}}},
+             {"in_flight", nullptr},
+             {"last", {{{"iteration", 3}, {"speedup", 1.25}, {"tried", "wider tiles"}}}},
+             {"refuted", Json::array()},
+             {"techniques", Json::array()},
+             {"rivals", Json::array()},
+             {"next", {"go on"}},
+             {"notes", {{{"note", "n"}, {"event", 7}}}},
+             {"untried", {"split_kv"}},
+             {"left_out", {{"last", 4}}}};
+  const std::string text = render_result("brief", brief);
+  CHECK(text.size() <= brief.dump().size());
+  CHECK(text.find("wall_s: 123456.789") != std::string::npos);
+  CHECK(text.find("null") == std::string::npos);
+  CHECK(text.find("- go on") != std::string::npos);
+  CHECK(text.find("left_out: {\"last\":4}") != std::string::npos);
+  brief["left_out"] = Json::object();
+  CHECK(render_result("brief", brief).find("left_out") == std::string::npos);
+}
+
+TEST_CASE("bytes that are not UTF-8 do not keep a result from being printed", "[verbs][text]") {
+  const Json result{{"kind", "source"}, {"words", {{"log", "caf\xe9"}}}};
+  CHECK(json_text(result) == "{\"kind\":\"source\",\"words\":{\"log\":\"caf\uFFFD\"}}");
+  CHECK(parse_json(json_text(result, 2), "the result").ok());
+  CHECK(render_result("a verb without a page", result).find("caf\uFFFD") != std::string::npos);
+}
+
+namespace {
+
+ExitCode exit_code_of(std::string_view verb, const Json& answer) {
+  return verbs::exit_code_of(*find_verb(verb), answer);
+}
+
+}  // namespace
+
+TEST_CASE("each error code has its documented exit code", "[verbs][exit_code]") {
+  const std::pair<ErrorCode, int> expected[] = {
+      {ErrorCode::usage, 2},      {ErrorCode::not_found, 2},  {ErrorCode::parse, 65},
+      {ErrorCode::invalid, 65},   {ErrorCode::io, 74},        {ErrorCode::no_space, 74},
+      {ErrorCode::locked, 75},    {ErrorCode::read_only, 73}, {ErrorCode::too_new, 65},
+      {ErrorCode::damaged, 65},   {ErrorCode::compile, 3},    {ErrorCode::wrong_result, 4},
+      {ErrorCode::limit, 5},      {ErrorCode::security, 6},   {ErrorCode::environment, 76},
+      {ErrorCode::canceled, 130}, {ErrorCode::internal, 70}};
+  for (const auto& [code, exit_code] : expected) {
+    INFO(to_string(code));
+    CHECK(static_cast<int>(verbs::exit_code_of(code)) == exit_code);
+  }
+}
+
+TEST_CASE("failed results are not success", "[verbs][exit_code]") {
+  const auto iterate = [](const char* outcome, const Json& invalidity) {
+    return static_cast<int>(
+        exit_code_of("iterate", {{"outcome", outcome}, {"invalidity", invalidity}}));
+  };
+  CHECK(iterate("win", nullptr) == 0);
+  CHECK(iterate("no_gain", nullptr) == 0);
+  CHECK(iterate("stopped", nullptr) == 5);
+  CHECK(iterate("invalid", "compile") == 3);
+  CHECK(iterate("invalid", "correctness") == 4);
+  CHECK(iterate("invalid", "timeout") == 5);
+  CHECK(iterate("invalid", "runtime") == 1);
+  CHECK(iterate("invalid", "constraints") == 1);
+  CHECK(iterate("invalid", "environment") == 76);
+  const auto check = [](bool pass, const char* outcome) {
+    return static_cast<int>(exit_code_of(
+        "check", {{"pass", pass}, {"problems", {{{"outcome", "pass"}}, {{"outcome", outcome}}}}}));
+  };
+  CHECK(check(true, "not_supported") == 0);
+  CHECK(check(false, "correctness") == 4);
+  CHECK(check(false, "not_supported") == 1);
+  CHECK(static_cast<int>(exit_code_of("doctor", {{"healthy", false}})) == 1);
+}
+
+TEST_CASE("a script sees that a rule failed here, and a declined one is an answer",
+          "[verbs][exit_code]") {
+  const auto adopt = [](const char* outcome) {
+    return static_cast<int>(exit_code_of(
+        "dispatch_adopt", {{"rules", {{{"outcome", "adopted"}}, {{"outcome", outcome}}}}}));
+  };
+  CHECK(adopt("adopted") == 0);
+  CHECK(adopt("served") == 0);
+  CHECK(adopt("none") == 0);
+  CHECK(adopt("declined") == 0);
+  CHECK(adopt("failed") == 1);
+}
+
+TEST_CASE("a script sees regressions and what is not reproduced", "[verbs][exit_code]") {
+  const auto diff = [](const char* outcome, int regressions) {
+    return static_cast<int>(
+        exit_code_of("diff", {{"outcome", outcome}, {"regressions", regressions}}));
+  };
+  CHECK(diff("better", 0) == 0);
+  CHECK(diff("same", 0) == 0);
+  CHECK(diff("ambiguous", 0) == 0);
+  CHECK(diff("worse", 0) == 1);
+  CHECK(diff("better", 1) == 1);  // a suite that gains may hide a problem that lost
+  CHECK(diff("not_comparable", 0) == 65);
+  const auto reproduce = [](const char* outcome) {
+    return static_cast<int>(exit_code_of("reproduce", {{"outcome", outcome}}));
+  };
+  CHECK(reproduce("reproduced") == 0);
+  CHECK(reproduce("not_reproduced") == 1);
+  CHECK(reproduce("environment_differs") == 76);
 }

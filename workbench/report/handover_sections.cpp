@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include "report/handover_sections.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/json.hpp"
+#include "report/causes.hpp"
+
+namespace wb::report {
+
+// Section of a handover: evidence, interpretation and implication of each cause that is supported
+// or was fixed, and the causes that were ruled out, so that nobody works on them.
+
+namespace {
+
+constexpr std::size_t k_most_insights = 6;
+
+std::string evidence_of(const Facts& facts, const Json& cause) {
+  const Json& list = field(cause, "evidence");
+  if (!list.is_array() || list.empty()) return "none is kept";
+  return evidence_sentence(&facts, list.front(), 400);
+}
+
+std::string remedies_of(const Json& cause) {
+  std::string out;
+  for (const std::string& word : strings(cause, "remedies")) {
+    out += (out.empty() ? "" : ", ") + code(word, 40);
+  }
+  if (out.empty()) return "The catalogue has no technique left for it.";
+  const std::string gain = gain_words(cause);
+  return "What helps: " + out + (gain == "-" ? "" : "; " + gain + " over the suite") + ".";
+}
+
+std::string block(std::size_t n, const Facts& facts, const Json& cause, const std::string& heading,
+                  const std::string& implication) {
+  return fmt::format("### {}. {}\n\n- Evidence: {}\n- Interpretation: {}\n- Implication: {}\n\n", n,
+                     heading, evidence_of(facts, cause), inline_text(text(cause, "theory"), 400),
+                     implication);
+}
+
+bool is_still_supported(const std::vector<const Json*>& now, const Json& cause) {
+  return std::any_of(now.begin(), now.end(),
+                     [&](const Json* one) { return text(*one, "cause") == text(cause, "cause"); });
+}
+
+}  // namespace
+
+std::string insights_section(const Page& page) {
+  std::string out = "## Insights\n\n";
+  if (!page.facts.view.causes) {
+    return out + "None: no causes were decided in this log (`sdpa-wb diagnose` decides them).\n\n";
+  }
+  const Json& decided = page.facts.view.causes->payload;
+  const auto supported = causes_of(decided, "supported");
+  std::size_t n = 0;
+  const auto add = [&](const Json& cause, const std::string& heading,
+                       const std::string& implication) {
+    if (++n <= k_most_insights) out += block(n, page.facts, cause, heading, implication);
+  };
+  for (const Json* cause : supported) {
+    add(*cause, "It is held up by: " + inline_text(text(*cause, "title"), 100),
+        inline_text(text(*cause, "prediction"), 400) + " " + remedies_of(*cause));
+  }
+  for (const Json* cause : causes_of(field(decided, "start"), "supported")) {
+    if (is_still_supported(supported, *cause)) continue;
+    add(*cause, "No longer held up by: " + inline_text(text(*cause, "title"), 100),
+        "it was so at the start, and nothing supports it of the incumbent: what was done against "
+        "it stays.");
+  }
+  if (n > k_most_insights) {
+    out += fmt::format("{} more are in the report's Causes.\n\n", n - k_most_insights);
+  }
+  std::string others;
+  for (const Json* cause : causes_of(decided, "refuted")) {
+    others += fmt::format("- {}: {}\n", inline_text(text(*cause, "title"), 100),
+                          evidence_of(page.facts, *cause));
+  }
+  if (!others.empty()) {
+    out += "It is not (so work against these would gain nothing here):\n\n" + others + "\n";
+  }
+  return n == 0 && others.empty() ? out + "None: nothing in this log decides a cause.\n\n" : out;
+}
+
+namespace {
+
+/// The roadmap's entry of a technique; null if it has none.
+const Json& entry_of(const Json& roadmap, const std::string& technique) {
+  static const Json k_none;
+  for (const Json& entry : list_of(roadmap, "entries")) {
+    if (text(entry, "technique") == technique) return entry;
+  }
+  return k_none;
+}
+
+std::string gain_range(const Json& row) {
+  const auto low = number(row, "low"), expected = number(row, "expected"),
+             high = number(row, "high");
+  if (!low || !expected || !high) return "not known";
+  return fmt::format("{} ({} to {})", speedup(*expected), speedup(*low), speedup(*high));
+}
+
+std::string no_roadmap(const Page& page) {
+  return page.facts.view.roadmap ? "The catalogue has no technique left that speaks for itself.\n\n"
+                                 : "This log holds no roadmap; `sdpa-wb advise` makes one.\n\n";
+}
+
+/// The commands from a copy of the incumbent to its outcome.
+std::string steps_of(const Page& page, const Json& entry) {
+  const std::string technique = plain(text(entry, "technique"), 40);
+  const std::string from = plain(std::string(base_name(page.facts.view.incumbent)), 80);
+  const auto expected = number(entry, "expected");
+  return fmt::format(
+      "1. `sdpa-wb new NAME --from {}`, then edit it: {}. For it: {}; against it: {}.\n"
+      "2. `sdpa-wb check NAME --problem '{}'`: the verdict comes before any time.\n"
+      "3. `sdpa-wb iterate --variant NAME --hypothesis '{}' --predicted-speedup {}` in the next "
+      "session.\n"
+      "4. Where it does not gain: `sdpa-wb diagnose --iteration N` says which cause it has that "
+      "the incumbent has not.\n\n",
+      from, inline_text(text(entry, "title"), 100), inline_text(text(entry, "pros"), 160),
+      inline_text(text(entry, "cons"), 160), plain(example_problem(page.facts), 200), technique,
+      expected ? fixed(*expected, 2) : std::string("RATIO"));
+}
+
+/// The times now, and with the expected gain over the suite on every problem.
+std::string before_and_after(const Page& page, double expected) {
+  Table table({"problem", "now us>", "now GFLOP/s>", "then us>", "then GFLOP/s>"});
+  if (page.facts.holder == nullptr) return "";
+  for (const session::Fact& finding : page.facts.holder->findings) {
+    const Json& figures = field(finding.payload, "figures");
+    const bool is_ours = text(finding.payload, "analysis") == "roofline_share" &&
+                         text(figures, "plan") == page.facts.plan;
+    const auto time = number(figures, "time_us"), rate = number(figures, "achieved_flops_per_s");
+    if (!is_ours || !time || !rate) continue;
+    table.row({inline_text(page.facts.title(text(finding.payload, "problem")), 60),
+               microseconds(*time) + cite(finding.seq), fmt::format("{:.4g}", *rate / 1e9),
+               microseconds(*time / expected), fmt::format("{:.4g}", *rate / 1e9 * expected)});
+  }
+  if (table.empty()) return "Times before and after: the log has no rate of the incumbent.\n\n";
+  return "If each problem gained what is expected over the suite:\n\n" + table.str() + "\n";
+}
+
+std::string hours_of(const Json& row) {
+  const auto low = number(row, "hours_low"), high = number(row, "hours_high");
+  return low && high ? fmt::format("{:g} to {:g} h", *low, *high) : "not known";
+}
+
+std::string estimate(const Json& roadmap) {
+  const auto seconds = number(roadmap, "measuring_s"), usd = number(roadmap, "measuring_usd");
+  return fmt::format("work {} (the catalogue's guesses); measuring {}, {}", hours_of(roadmap),
+                     seconds ? duration(*seconds) : std::string("not known"),
+                     usd ? "$" + fixed(*usd, 2) : std::string("money at a rate not given"));
+}
+
+}  // namespace
+
+std::string next_iteration_section(const Page& page) {
+  std::string out = "## Next iteration\n\n";
+  const Json none;
+  const Json& roadmap = page.facts.view.roadmap ? page.facts.view.roadmap->payload : none;
+  const Json& stages = list_of(roadmap, "stages");
+  const auto first =
+      stages.empty() ? std::vector<std::string>() : strings(stages.front(), "techniques");
+  const Json& entry = first.empty() ? none : entry_of(roadmap, first.front());
+  if (!entry.is_object()) return out + no_roadmap(page);
+  std::string causes;
+  for (const std::string& cause : strings(entry, "causes")) {
+    causes += (causes.empty() ? "; remedies " : ", ") + code(cause, 40);
+  }
+  out += fmt::format("- Target: {}, {}{}\n", code(text(entry, "technique"), 40), gain_range(entry),
+                     cite(page.facts.view.roadmap->seq));
+  out += fmt::format("- Why: {} ({} evidence){}\n", inline_text(text(entry, "why"), 200),
+                     inline_text(text(entry, "strength"), 10), causes);
+  out += fmt::format("- The range is from: {}\n", inline_text(text(entry, "source"), 300));
+  out +=
+      fmt::format("- Effort: {}, complexity {}, risk {}\n\n", hours_of(entry),
+                  inline_text(text(entry, "complexity"), 10), inline_text(text(entry, "risk"), 10));
+  out += steps_of(page, entry);
+  const auto expected = number(entry, "expected");
+  return out + (expected && *expected > 0 ? before_and_after(page, *expected) : std::string());
+}
+
+std::string next_session_section(const Page& page) {
+  std::string out = "## Next session\n\n";
+  const Json none;
+  const Json& roadmap = page.facts.view.roadmap ? page.facts.view.roadmap->payload : none;
+  const Json& stages = list_of(roadmap, "stages");
+  if (stages.empty()) return out + no_roadmap(page);
+  const auto target = number(roadmap, "target_ratio");
+  const auto at = integer(roadmap, "reached_at_stage");
+  out += fmt::format("- Objective: {} the fastest rival; {}\n", target ? speedup(*target) : "beat",
+                     !at       ? std::string("by these stages it is not expected to be reached")
+                     : *at < 1 ? std::string("it is reached already")
+                               : fmt::format("expected at part {}", *at));
+  out += fmt::format("- Estimate: {}{}\n", estimate(roadmap), cite(page.facts.view.roadmap->seq));
+  out += fmt::format("- Open it: `sdpa-wb open --after {}`\n\n",
+                     plain(text(page.facts.view.opened.payload, "session"), 80));
+  std::int64_t part = 0, step = 0;
+  for (const Json& stage : stages) {
+    const auto rival = number(stage, "rival_expected");
+    out += fmt::format("### Part {}: {} over the incumbent{}\n\n", ++part, gain_range(stage),
+                       rival ? fmt::format(", {} the fastest rival", speedup(*rival)) : "");
+    for (const std::string& technique : strings(stage, "techniques")) {
+      const Json& entry = entry_of(roadmap, technique);
+      out +=
+          fmt::format("{}. {}: {} ({}), alone {}\n", ++step, code(technique, 40),
+                      inline_text(text(entry, "title"), 100), hours_of(entry), gain_range(entry));
+    }
+    out += "\n";
+  }
+  return out + "Parts multiply, so their gains are upper ends where techniques overlap.\n\n";
+}
+
+}  // namespace wb::report

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Shared by report, html and the engine's advice: the input of a page's sections, and the phrases
+// and judgements that several sections share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json_fwd.hpp"
+#include "report/comparisons.hpp"
+#include "report/cost.hpp"
+#include "report/facts.hpp"
+#include "report/format.hpp"
+
+namespace wb::report {
+
+/// The input of all sections of a page. It has inner references, so it is not movable.
+struct Page {
+  explicit Page(const session::SessionView& view);
+  Page(const Page&) = delete;
+  Page& operator=(const Page&) = delete;
+  Facts facts;
+  CostGrid costs;
+  std::vector<ComparisonIndex> steps;  ///< of each win, in order
+  ComparisonIndex held;                ///< comparisons of the iteration that made the incumbent
+  Standing sdpa;                       ///< of the incumbent
+};
+
+/// "1.32x [1.29, 1.35], faster [e50]", "same, 1.01x [0.99, 1.02] [e51]". Selection figures are
+/// marked as not confirmed.
+std::string comparison_cell(const Compared& compared);
+/// The same without the event.
+std::string comparison_words(const Compared& compared);
+/// The same without event and phase.
+std::string outcome_words(const Compared& compared);
+/// " (burst 1.10x [1.08, 1.12], faster; sustained 0.95x [0.93, 0.97], slower)"; empty when only one
+/// regime was measured.
+std::string regime_words(const Compared& compared);
+
+/// The incumbent over the start under one plan: its confirmed comparison, or the product of the
+/// printed steps (interval: the products of their ends).
+struct Gain {
+  Ratio ratio;
+  std::vector<std::int64_t> events;
+  std::string outcome;  ///< of a single step; empty for a product
+};
+std::optional<Gain> gain(const Page& page, const std::string& plan);
+std::string gain_cell(const Page& page, const std::string& plan);
+inline constexpr int k_step_decimals = 3;
+
+/// The incumbent against a rival under one plan: over the suite, else the number of problems on
+/// which it is faster and the worst one.
+std::string rival_cell(const Page& page, const RivalFacts& rival, const std::string& plan);
+/// "`torch_sdpa@77aa0011` (torch 2.13.0)".
+std::string rival_name(const RivalFacts& rival);
+/// "`cpu_tiled@1f0c44aa` (`TILE_M=32`)".
+std::string incumbent_name(const Page& page, bool with_configuration = true);
+/// "prefill, decode and 2 more".
+std::string problem_names(const Facts& facts, const std::vector<const Compared*>& problems);
+/// "99 % interval"; "interval" when the confidence is not recorded or varies.
+std::string interval_name(const ComparisonIndex& index);
+
+/// Findings with remaining headroom of the incumbent's iteration, the largest first.
+struct Headroom {
+  const session::Fact* finding = nullptr;
+  std::string problem;
+  double factor = 0;  ///< time over the bound: of the device's peak, or an empty call's time
+};
+/// From a roofline finding's figures; nothing without a share of a peak, or above it.
+std::optional<double> headroom_of(const Json& figures);
+std::vector<Headroom> headroom(const Page& page);
+
+/// The recommendation that follows from the facts, in one sentence.
+std::string advice(const Page& page);
+
+}  // namespace wb::report
