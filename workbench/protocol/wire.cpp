@@ -171,7 +171,7 @@ Result<std::string> base64_decode(std::string_view text) {
   // OpenSSL skips blanks and takes padding anywhere and any leftover bits. Each text shall have one
   // decoding, so the bytes must encode to the same text.
   if (decoded == static_cast<int>(bytes.size())) {
-    bytes.resize(bytes.size() - padding);
+    bytes.erase(bytes.size() - padding);
     if (base64_encode(bytes) == text) return bytes;
   }
   constexpr std::string_view k_alphabet =
