@@ -6,6 +6,7 @@
 
 #include "core/json.hpp"
 #include "engine/context.hpp"
+#include "engine/engine.hpp"
 #include "engine/verb.hpp"
 #include "engine/worker.hpp"
 #include "verbs/arguments.hpp"

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "core/json.hpp"
-#include "engine/engine.hpp"
 #include "verbs/table.hpp"
 
 namespace wb::verbs {

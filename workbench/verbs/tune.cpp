@@ -2,6 +2,7 @@
 // `tune`: an iteration that searches a variant's tunable parameters (module tune).
 #include "tune/tune.hpp"
 #include "core/json.hpp"
+#include "engine/engine.hpp"
 #include "engine/iteration.hpp"
 #include "engine/verb.hpp"
 #include "verbs/answer_forms.hpp"

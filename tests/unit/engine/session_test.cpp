@@ -10,7 +10,6 @@ using namespace wb::problem;
 using namespace wb::session;
 using testing::Bench;
 using testing::FakeSubject;
-using testing::FakeWorker;
 using testing::subject_name;
 
 TEST_CASE("a faster variant wins after confirmation and becomes the incumbent",
@@ -134,21 +133,6 @@ TEST_CASE("a compile failure keeps its words and costs one iteration", "[engine]
   CHECK(bench.iterate()["outcome"] != "invalid");
 }
 
-TEST_CASE("a dead worker is the machine's fault and the next iteration gets a new one",
-          "[engine][session]") {
-  Bench bench;
-  bench.open();
-  bench.worker.dies_at_request = static_cast<std::int64_t>(bench.worker.requests.size()) + 3;
-  const Json answer = bench.iterate();
-  CHECK(answer["outcome"] == "invalid");
-  CHECK(answer["invalidity"] == "environment");
-  CHECK(answer["decision"] == "undecided");
-  bench.worker.dies_at_request = 0;
-  const int started = bench.workers_started;
-  CHECK(bench.iterate()["outcome"] != "invalid");
-  CHECK(bench.workers_started == started + 1);
-}
-
 TEST_CASE("foreign load in every turn is never a figure", "[engine][session]") {
   Bench bench;
   FakeSubject loaded = Bench::with_time(50);
@@ -199,26 +183,6 @@ TEST_CASE("load that does not end costs no more repeats than there are turns",
   CHECK(asked <= 2 * places);
 }
 
-TEST_CASE("a session can be closed where its device is gone", "[engine][session]") {
-  Bench bench;
-  bench.play_gpu();
-  bench.call("open",
-             {{"start", "triton_flash"},
-              {"problem", "B=1 Hq=4 Sq=64 D=64 f16"},
-              {"rivals", {"none"}},
-              {"effort", "quick"}},
-             bench.session);
-  bench.restart();
-  bench.worker.verb_failures[protocol::Verb::hello] =
-      Failure{Invalidity::environment, "no such device here", ""};
-  const Json proposal{{"variant", "torch_flash"}, {"hypothesis", "x"}, {"predicted_speedup", 2.0}};
-  CHECK_FALSE(bench.engine->call("iterate", proposal, bench.session).ok());
-  bench.restart();
-  bench.call("note", {{"text", "the node was given back"}}, bench.session);
-  bench.call("close", {{"reason", "the node was given back"}}, bench.session);
-  CHECK(bench.call("status", Json::object(), bench.session)["status"] == "closed");
-}
-
 TEST_CASE("a stop leaves the iteration open, pause abandons it, resume goes on",
           "[engine][session]") {
   Bench bench;
@@ -265,39 +229,6 @@ TEST_CASE("a baseline that was killed is measured again on resume", "[engine][se
   REQUIRE(abandoned.ok());
   CHECK(*abandoned == 1);
   CHECK(bench.iterate({{"confirm", "never"}})["iteration"] == 2);
-}
-
-TEST_CASE("a resume under another compiler says so and goes on", "[engine][session]") {
-  Bench bench;
-  bench.open();
-  bench.restart();
-  bench.toolchain->version = "fake-cc 2.0";
-  REQUIRE(bench.engine->resume_session(bench.session).ok());
-  const auto resumed = bench.events("session_resumed");
-  REQUIRE(resumed.size() == 1);
-  CHECK(resumed[0].payload["environment_changed"] ==
-        Json::array({"compiler: fake-cc 1.0 -> fake-cc 2.0"}));
-  CHECK(bench.iterate({{"confirm", "never"}})["iteration"] == 1);
-}
-
-TEST_CASE("a session is not gone on with on another device", "[engine][session]") {
-  Bench bench;
-  bench.open();
-  bench.restart();
-  bench.worker.hello_result.device.name = "Other CPU";
-  const auto before = Bench::snapshot(bench.session);
-  const auto resumed = bench.engine->resume_session(bench.session);
-  REQUIRE_FALSE(resumed.ok());
-  CHECK(resumed.error().code == ErrorCode::environment);
-  CHECK(resumed.error().message().find("measured on Fake CPU, and this is Other CPU") !=
-        std::string::npos);
-  CHECK(bench.engine->pause("an error").ok());
-  CHECK(Bench::snapshot(bench.session) == before);
-  const auto iterated = bench.engine->call(
-      "iterate", {{"variant", "cpu_tiled"}, {"hypothesis", "a reason"}, {"predicted_speedup", 1.5}},
-      bench.session);
-  REQUIRE_FALSE(iterated.ok());
-  CHECK(iterated.error().code == ErrorCode::environment);
 }
 
 TEST_CASE("the money of an iteration is in the log, and a missing rate is null",
@@ -358,18 +289,4 @@ TEST_CASE("what waits for an open that fails does not come with the next", "[eng
           .ok());
   bench.open();
   CHECK(hooks == 0);
-}
-
-TEST_CASE("a session gets a worker on its own device, whatever ran before", "[engine][session]") {
-  Bench bench;
-  bench.call("measure", {{"variant", "cpu_tiled"}, {"problem", "B=1 Hq=1 Sq=32 D=16 f32"}}, {});
-  bench.play_gpu();
-  bench.open({{"start", "torch_flash"}, {"problem", "B=1 Hq=1 Sq=32 D=64 f16"}});
-  std::vector<Json> greetings;
-  for (const auto& request : bench.worker.requests) {
-    if (request.verb == protocol::Verb::hello) greetings.push_back(request.args);
-  }
-  REQUIRE(greetings.size() == 2);
-  CHECK(greetings.front()["gpu"] == -1);
-  CHECK(greetings.back()["gpu"] == 0);
 }

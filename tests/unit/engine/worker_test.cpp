@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The device that a step of a session measures on if none is named.
+// The worker of a session: the device that a step measures on if none is named, the environment
+// that is recorded and compared, and workers that die or cannot be had.
 #include "engine/worker.hpp"
 #include "core/json.hpp"
-
+#include "engine_world.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;
 using namespace wb::engine;
+using testing::Bench;
 
 TEST_CASE("a step is measured on the CPUs and with the threads of its session",
           "[engine][environment]") {
@@ -59,4 +61,86 @@ TEST_CASE("CPUs that are gone, and devices that have none, leave the worker's ch
     CHECK(as_recorded({}, other, {0, 1, 2, 3}).threads == 0);
   }
   CHECK(as_recorded({}, Json(), {0}).cpu_set.empty());
+}
+
+TEST_CASE("a dead worker is the machine's fault and the next iteration gets a new one",
+          "[engine][session]") {
+  Bench bench;
+  bench.open();
+  bench.worker.dies_at_request = static_cast<std::int64_t>(bench.worker.requests.size()) + 3;
+  const Json answer = bench.iterate();
+  CHECK(answer["outcome"] == "invalid");
+  CHECK(answer["invalidity"] == "environment");
+  CHECK(answer["decision"] == "undecided");
+  bench.worker.dies_at_request = 0;
+  const int started = bench.workers_started;
+  CHECK(bench.iterate()["outcome"] != "invalid");
+  CHECK(bench.workers_started == started + 1);
+}
+
+TEST_CASE("a session can be closed where its device is gone", "[engine][session]") {
+  Bench bench;
+  bench.play_gpu();
+  bench.call("open",
+             {{"start", "triton_flash"},
+              {"problem", "B=1 Hq=4 Sq=64 D=64 f16"},
+              {"rivals", {"none"}},
+              {"effort", "quick"}},
+             bench.session);
+  bench.restart();
+  bench.worker.verb_failures[protocol::Verb::hello] =
+      Failure{Invalidity::environment, "no such device here", ""};
+  const Json proposal{{"variant", "torch_flash"}, {"hypothesis", "x"}, {"predicted_speedup", 2.0}};
+  CHECK_FALSE(bench.engine->call("iterate", proposal, bench.session).ok());
+  bench.restart();
+  bench.call("note", {{"text", "the node was given back"}}, bench.session);
+  bench.call("close", {{"reason", "the node was given back"}}, bench.session);
+  CHECK(bench.call("status", Json::object(), bench.session)["status"] == "closed");
+}
+
+TEST_CASE("a resume under another compiler says so and goes on", "[engine][session]") {
+  Bench bench;
+  bench.open();
+  bench.restart();
+  bench.toolchain->version = "fake-cc 2.0";
+  REQUIRE(bench.engine->resume_session(bench.session).ok());
+  const auto resumed = bench.events("session_resumed");
+  REQUIRE(resumed.size() == 1);
+  CHECK(resumed[0].payload["environment_changed"] ==
+        Json::array({"compiler: fake-cc 1.0 -> fake-cc 2.0"}));
+  CHECK(bench.iterate({{"confirm", "never"}})["iteration"] == 1);
+}
+
+TEST_CASE("a session is not gone on with on another device", "[engine][session]") {
+  Bench bench;
+  bench.open();
+  bench.restart();
+  bench.worker.hello_result.device.name = "Other CPU";
+  const auto before = Bench::snapshot(bench.session);
+  const auto resumed = bench.engine->resume_session(bench.session);
+  REQUIRE_FALSE(resumed.ok());
+  CHECK(resumed.error().code == ErrorCode::environment);
+  CHECK(resumed.error().message().find("measured on Fake CPU, and this is Other CPU") !=
+        std::string::npos);
+  CHECK(bench.engine->pause("an error").ok());
+  CHECK(Bench::snapshot(bench.session) == before);
+  const auto iterated = bench.engine->call(
+      "iterate", {{"variant", "cpu_tiled"}, {"hypothesis", "a reason"}, {"predicted_speedup", 1.5}},
+      bench.session);
+  REQUIRE_FALSE(iterated.ok());
+  CHECK(iterated.error().code == ErrorCode::environment);
+}
+
+TEST_CASE("a session gets a worker on its own device, whatever ran before", "[engine][session]") {
+  Bench bench;
+  bench.call("measure", {{"variant", "cpu_tiled"}, {"problem", "B=1 Hq=1 Sq=32 D=16 f32"}}, {});
+  bench.play_gpu();
+  bench.open({{"start", "torch_flash"}, {"problem", "B=1 Hq=1 Sq=32 D=64 f16"}});
+  std::vector<Json> greetings;
+  for (const auto& request : bench.worker.requests) {
+    if (request.verb == protocol::Verb::hello) greetings.push_back(request.args);
+  }
+  REQUIRE(greetings.size() == 2);
+  CHECK(greetings.front()["gpu"] == -1);
+  CHECK(greetings.back()["gpu"] == 0);
 }
