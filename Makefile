@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: all demo check test test-build test-long bench torture soak wheel release venv deps deps-test clean
+.PHONY: all demo check test test-build test-long bench torture soak wheel release artifacts venv deps deps-test clean
 all: deps
 	@cmake --preset release -DWB_TESTS=$(if $(wildcard $(BUILD)/CMakeCache.txt),$(shell grep -s ^WB_TESTS: $(BUILD)/CMakeCache.txt | cut -d= -f2),OFF) >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS) --target sdpa-wb sdpa-wb-worker
@@ -91,6 +91,14 @@ release:
 	@rm -f dist/sdpa_workbench-* dist/SHA256SUMS
 	@$(MAKE) --no-print-directory wheel
 	@"$(WHEEL_VENV)/bin/python3" .ci/release.py finish dist
+
+# The compiled code of the dispatch rules for ARCHITECTURE, for machines without the compiler that it
+# was judged by (docs/guide/wheel.md). Needs that compiler here, and no GPU.
+ARCHITECTURE := sm_90a
+artifacts: all
+	@mkdir -p dist
+	@"$(PYTHON)" .ci/artifacts.py $(BUILD)/sdpa-wb kernels/dispatch.json $(ARCHITECTURE) \
+	  dist/sdpa_workbench-artifacts-$(ARCHITECTURE).tar.gz
 
 clean:
 	rm -rf build

@@ -8,6 +8,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tarfile
 
 import pytest
 from support.commands import ROOT, SMALL, Workbench
@@ -195,6 +197,45 @@ def test_by_another_compiler_a_rule_serves_once_it_is_adopted(there, another_com
     shutil.rmtree(tmp_path / "bin")
     again = there.json("best", "--problem", SMALL, "--proven", "--cache", tmp_path / "new cache")
     assert again["proof"]["artifact_id"] == again["artifact_id"]
+
+
+def pack_artifacts(node, table, output, architecture="native"):
+    words = [
+        sys.executable,
+        ROOT / ".ci" / "artifacts.py",
+        node.program,
+        table,
+        architecture,
+        output,
+    ]
+    return subprocess.run([*map(str, words)], capture_output=True, text=True)
+
+
+def test_packed_artifacts_serve_by_another_compiler(there, own, tmp_path, request):
+    table = own / "kernels" / "dispatch.json"
+    done = pack_artifacts(there, table, tmp_path / "native.tar.gz")
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(tmp_path / "native.tar.gz") as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (listed,) = json.loads((tmp_path / "unpacked" / "artifacts.json").read_text())["artifacts"]
+    (rule, _) = json.loads(table.read_text())["rules"]
+    assert (listed["rule"], listed["artifact_id"]) == (1, rule["artifact_id"])
+
+    request.getfixturevalue("another_compiler")
+    best = there.json("best", "--problem", SMALL, "--proven", "--cache", tmp_path / "unpacked")
+    assert best["proof"]["artifact_id"] == rule["artifact_id"]
+    # Bytes that are not those of its record serve nothing.
+    (library,) = (tmp_path / "unpacked").rglob("artifact.so")
+    library.write_bytes(library.read_bytes() + b"more")
+    words = ("best", "--problem", SMALL, "--proven", "--cache", tmp_path / "unpacked")
+    assert "is not in the cache" in there.run(*words, check=2).stderr
+    # Code that this compiler makes was never judged, so it is not packed.
+    refused = pack_artifacts(there, table, tmp_path / "other.tar.gz")
+    assert refused.returncode == 1
+    assert "what passed was compiled by g++" in refused.stderr
+    none = pack_artifacts(there, table, tmp_path / "none.tar.gz", "sm_90a")
+    assert "no rule of" in none.stderr
+    assert not (tmp_path / "none.tar.gz").exists()
 
 
 def test_adopting_says_what_is_missing_and_where_it_keeps(node, tmp_path, monkeypatch):
