@@ -13,10 +13,12 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import subprocess
 import sys
 import tarfile
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
@@ -52,11 +54,16 @@ def add(archive, name, data):
 
 def collect(program, table, architecture, cache):
     """Of the rules for the architecture: (files by their names in a cache, artifacts)."""
+    rules = [
+        (number, rule)
+        for number, rule in enumerate(json.loads(table.read_text())["rules"], 1)
+        if "session" in rule and is_built_for(table, rule, architecture)
+    ]
+    # A large kernel takes nvcc a minute.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        proofs = list(pool.map(lambda one: proof_of(program, table, one[1], cache), rules))
     files, listed = {}, []
-    for number, rule in enumerate(json.loads(table.read_text())["rules"], 1):
-        if "session" not in rule or not is_built_for(table, rule, architecture):
-            continue
-        proof = proof_of(program, table, rule, cache)
+    for (number, rule), proof in zip(rules, proofs, strict=True):
         if proof["target"] != architecture:
             continue
         if proof["artifact_id"] != rule["artifact_id"]:
