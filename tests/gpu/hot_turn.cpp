@@ -159,15 +159,15 @@ Hot take_delays(const ContextPtr& gpu, double delay_us, KernelTrace* trace) {
   auto stopwatch = must(Stopwatch::create(stream), "a stopwatch");
   const auto module = must(Module::load(gpu, device_code().value().timing, "timing"), "a module");
   const Kernel spin = must(module->kernel("wb_spin"), "a kernel");
-  const Graph graph =
-      must(Graph::record(stream,
-                         [&]() -> CudaResult<void> {
-                           for (std::int64_t i = 0; i < k_calls; ++i) {
-                             WB_TRY(spin.launch(stream, {}, device::SpinParams{delay_ns}));
-                           }
-                           return {};
-                         }),
-           "a graph");
+  const Graph graph = must(
+      Graph::record(stream,
+                    [&]() -> CudaResult<void> {
+                      for (std::int64_t i = 0; i < k_calls; ++i) {
+                        WB_TRY(spin.launch(stream, {}, worker::cuda::device::SpinParams{delay_ns}));
+                      }
+                      return {};
+                    }),
+      "a graph");
   must(graph.launch(stream), "a launch");
   must(stream.synchronize(), "waiting");
   if (trace != nullptr) take_spans(*trace);

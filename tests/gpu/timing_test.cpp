@@ -30,7 +30,7 @@ struct StopwatchBench {
     return *std::move(result);
   }
   CudaResult<void> spin(std::uint64_t ns) const {
-    return must(module->kernel("wb_spin")).launch(stream, {}, device::SpinParams{ns});
+    return must(module->kernel("wb_spin")).launch(stream, {}, worker::cuda::device::SpinParams{ns});
   }
   /// One that was launched before.
   [[nodiscard]] Graph graph_of_spins(std::uint64_t ns, int calls) const {
@@ -180,9 +180,10 @@ TEST_CASE("cold samples: an empty pair is taken off, and caches are empty", "[gp
   REQUIRE(fill_bytes(bench.stream, memory.address(), std::byte{0}, bytes).ok());
   const Kernel read = StopwatchBench::must(bench.module->kernel("wb_read_through"));
   const Graph reads = StopwatchBench::must(Graph::record(bench.stream, [&] {
-    return read.launch(bench.stream, {.x = 1, .threads = device::k_scan_threads},
-                       device::ReadParams{memory.as<std::uint32_t>(),
-                                          static_cast<std::int64_t>(bytes / 4), nullptr});
+    return read.launch(
+        bench.stream, {.x = 1, .threads = worker::cuda::device::k_scan_threads},
+        worker::cuda::device::ReadParams{memory.as<std::uint32_t>(),
+                                         static_cast<std::int64_t>(bytes / 4), nullptr});
   }));
   const Samples hot = StopwatchBench::must(bench.stopwatch.hot(bench.stream, reads, 1, 21));
   const double cold_us = cold(reads, 11);

@@ -15,7 +15,7 @@ std::vector<Finding> shares(const Observation& observation, Device device = made
   return made::run("roofline_share", evidence);
 }
 
-double figure(const Finding& finding, const char* name) {
+double shown(const Finding& finding, const char* name) {
   return finding.figures.at(name);
 }
 
@@ -25,21 +25,21 @@ TEST_CASE("The share is of the peak of the problem's own dtype", "[analyze][unit
   // 2.147e9 FLOP in 4 ms: 0.537 TFLOP/s
   const auto f32 = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f32", 4000));
   REQUIRE(f32.size() == 1);
-  CHECK(figure(f32[0], "achieved_flops_per_s") == Approx(5.3687e11).epsilon(1e-4));
-  CHECK(figure(f32[0], "flop_share_frac") == Approx(0.53687).epsilon(1e-4));
-  CHECK(figure(f32[0], "headroom_ratio") == Approx(1 / 0.53687).epsilon(1e-4));
+  CHECK(shown(f32[0], "achieved_flops_per_s") == Approx(5.3687e11).epsilon(1e-4));
+  CHECK(shown(f32[0], "flop_share_frac") == Approx(0.53687).epsilon(1e-4));
+  CHECK(shown(f32[0], "headroom_ratio") == Approx(1 / 0.53687).epsilon(1e-4));
   CHECK(f32[0].figures.at("bound") == "compute");
   CHECK(f32[0].statement.find("f32 compute peak (calibrated)") != std::string::npos);
   const auto f16 = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f16", 4000));
   REQUIRE(f16.size() == 1);
-  CHECK(figure(f16[0], "flop_share_frac") == Approx(0.53687 / 4).epsilon(1e-4));
+  CHECK(shown(f16[0], "flop_share_frac") == Approx(0.53687 / 4).epsilon(1e-4));
 }
 
 TEST_CASE("Memory's share counts where the plan can show it", "[analyze][unit]") {
   const auto large = shares(made::observation("B=4 Hq=8 Sq=1 Skv=32768 D=64 f32", 8000));
   REQUIRE(large.size() == 1);
   CHECK(large[0].figures.at("bound") == "memory");
-  CHECK(figure(large[0], "byte_share_frac") == Approx(0.671).epsilon(0.01));
+  CHECK(shown(large[0], "byte_share_frac") == Approx(0.671).epsilon(0.01));
 
   // 66 kB of tensors stay in a 1 MB cache: hot says nothing about memory, cold does.
   const auto hot = shares(made::observation("B=1 Hq=1 Sq=64 D=64 f32", 10));
@@ -48,7 +48,7 @@ TEST_CASE("Memory's share counts where the plan can show it", "[analyze][unit]")
   CHECK(hot[0].unseen.find("last-level cache") != std::string::npos);
   const auto cold = shares(made::observation("B=1 Hq=1 Sq=64 D=64 f32", 10, PlanKind::cold));
   REQUIRE(cold.size() == 1);
-  CHECK(figure(cold[0], "byte_share_frac") == Approx(0.065536).epsilon(1e-3));
+  CHECK(shown(cold[0], "byte_share_frac") == Approx(0.065536).epsilon(1e-3));
 }
 
 TEST_CASE("No headroom is promised below what an empty call takes", "[analyze][unit]") {
@@ -64,23 +64,23 @@ TEST_CASE("No headroom is promised below what an empty call takes", "[analyze][u
   const auto found = made::run("roofline_share", evidence);
   REQUIRE(found.size() == 3);
   CHECK(found[0].figures.at("bound") == "compute");
-  CHECK(figure(found[0], "headroom_ratio") == Approx(1 / figure(found[0], "share_frac")));
+  CHECK(shown(found[0], "headroom_ratio") == Approx(1 / shown(found[0], "share_frac")));
   for (const Finding& small : {found[1], found[2]}) {
     CHECK(small.figures.at("bound") == "launch");
     CHECK(small.figures.at("peak") == "compute");
-    CHECK(figure(small, "share_frac") < 0.01);
+    CHECK(shown(small, "share_frac") < 0.01);
   }
-  CHECK(figure(found[1], "headroom_ratio") == Approx(5));
+  CHECK(shown(found[1], "headroom_ratio") == Approx(5));
   CHECK(found[1].statement.find("headroom 5x above an empty call (2 us)") != std::string::npos);
-  CHECK(figure(found[2], "headroom_ratio") == Approx(1));
+  CHECK(shown(found[2], "headroom_ratio") == Approx(1));
 }
 
 TEST_CASE("f32 above its own peak is held to that of faster units", "[analyze][unit]") {
   // 2.147 TFLOP/s: over twice what the f32 units do, so the products are split over others.
   const auto split = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f32", 1000));
   REQUIRE(split.size() == 1);
-  CHECK(figure(split[0], "share_frac") == Approx(2.147 / 4).epsilon(1e-3));
-  CHECK(figure(split[0], "headroom_ratio") == Approx(4 / 2.147).epsilon(1e-3));
+  CHECK(shown(split[0], "share_frac") == Approx(2.147 / 4).epsilon(1e-3));
+  CHECK(shown(split[0], "headroom_ratio") == Approx(4 / 2.147).epsilon(1e-3));
   CHECK(split[0].figures.at("peak_dtype") == "f16");
   CHECK(split[0].statement.find("f16 compute peak (calibrated), as it beats the f32 peak") !=
         std::string::npos);
@@ -96,7 +96,7 @@ TEST_CASE("More than the peak is called wrong, not fast", "[analyze][unit]") {
 TEST_CASE("Causal work is counted, not the full square", "[analyze][unit]") {
   const auto causal = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f32 causal=top_left", 4000));
   REQUIRE(causal.size() == 1);
-  CHECK(figure(causal[0], "flop_share_frac") == Approx(0.53687 * 513 / 1024).epsilon(1e-4));
+  CHECK(shown(causal[0], "flop_share_frac") == Approx(0.53687 * 513 / 1024).epsilon(1e-4));
 }
 
 TEST_CASE("Unknown peaks are named, and without any there is no finding", "[analyze][unit]") {

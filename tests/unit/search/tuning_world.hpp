@@ -111,7 +111,7 @@ struct RecordedWorld {
   std::uint64_t seed = 1;
   double build_s = 1, turn_s = 0.02;
   std::function<std::string(const variant::Configuration&)> artifact =
-      [](const variant::Configuration& c) { return to_text(c); };
+      [](const variant::Configuration& c) { return variant::to_text(c); };
 };
 
 inline search::RecordedPoint recorded_point(const RecordedWorld& world,
