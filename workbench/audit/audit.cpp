@@ -4,13 +4,80 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "audit/checks.hpp"
-#include "audit/field.hpp"
-#include "audit/unjudged.hpp"
+#include "audit/ratios.hpp"
+#include "audit/sums.hpp"
 #include "core/json.hpp"
 
 namespace wb::audit {
+namespace {
+
+/// The lines of findings and of figures that were found right.
+std::vector<int> judged_lines(const Notes& notes) {
+  std::vector<int> lines;
+  for (const Finding& one : notes.m_findings) {
+    lines.push_back(one.line);
+    lines.insert(lines.end(), one.also.begin(), one.also.end());
+  }
+  for (const HeldFigure& one : notes.m_held) lines.push_back(one.line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+bool has_figure(const TableFacts& table, const Row& row) {
+  for (std::size_t column = 1; column < table.columns.size(); ++column) {
+    if (table.figure(row, column)) return true;
+  }
+  return false;
+}
+
+std::string lines_of(const std::vector<int>& lines) {
+  constexpr std::size_t k_shown = 5;
+  const std::size_t shown = std::min(k_shown, lines.size());
+  return fmt::format("line{} {}{}", lines.size() == 1 ? "" : "s",
+                     fmt::join(lines.begin(), lines.begin() + static_cast<long>(shown), ", "),
+                     shown < lines.size() ? ", …" : "");
+}
+
+/// In sentences; empty when every such figure was judged.
+std::vector<std::string> unjudged_figures(const Facts& facts, const Notes& notes) {
+  const std::vector<int> judged = judged_lines(notes);
+  const auto is_judged = [&](int line) {
+    return std::binary_search(judged.begin(), judged.end(), line);
+  };
+  std::vector<int> rows, columns;
+  for (const TableFacts& table : facts.tables) {
+    // Omitted rows are already reported.
+    if (!table.table->complete) continue;
+    bool any = is_judged(table.table->line);
+    for (const Row& row : table.table->rows) {
+      any = any || is_judged(row.line);
+      const bool aggregate =
+          !row.cells.empty() && (is_total(row.cells.front()) || is_aggregate(row));
+      if (aggregate && has_figure(table, row) && !is_judged(row.line)) rows.push_back(row.line);
+    }
+    if (!any && !ratio_columns(table).empty()) columns.push_back(table.table->line);
+  }
+  std::vector<std::string> sentences;
+  if (!rows.empty()) {
+    sentences.push_back(
+        fmt::format("{} row{} called total, mean or the like ({}): what {} made of was not "
+                    "read whole, or is nothing that adds up: not judged",
+                    rows.size(), rows.size() == 1 ? "" : "s", lines_of(rows),
+                    rows.size() == 1 ? "it is" : "they are"));
+  }
+  if (!columns.empty()) {
+    sentences.push_back(
+        fmt::format("{} table{} with ratios ({}): no times or rates that they divide were "
+                    "found: not judged",
+                    columns.size(), columns.size() == 1 ? "" : "s", lines_of(columns)));
+  }
+  return sentences;
+}
+
+}  // namespace
 
 Result<void> check_text(const std::string& name, std::string_view bytes) {
   if (bytes.size() > k_max_document_bytes) {
@@ -45,16 +112,15 @@ Result<Audited> audit_document(const std::string& name, std::string_view bytes,
   const Document document = read_document(name, bytes);
   const Facts facts(document, sources);
   Notes notes;
+  const bool about_kernels = subject == ReportField::kernels || is_about_kernels(document);
   for (const Check& check : all_checks()) {
     const std::size_t findings = notes.m_findings.size(), held = notes.m_held.size();
     check.run(facts, notes);
     for (std::size_t n = findings; n < notes.m_findings.size(); ++n) {
       notes.m_findings[n].check = check.name;
     }
+    hold_to_basis(check, about_kernels, std::span(notes.m_findings).subspan(findings));
     for (std::size_t n = held; n < notes.m_held.size(); ++n) notes.m_held[n].check = check.name;
-  }
-  if (subject == ReportField::by_its_terms && !is_about_kernels(document)) {
-    doubt_other_fields(notes.m_findings);
   }
   Audited audited;
   audited.name = name;

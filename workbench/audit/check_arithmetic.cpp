@@ -281,10 +281,13 @@ void check_arithmetic(const Facts& facts, Notes& notes) {
         check_equals(line, plain, at, has_commas, notes);
       }
     }
-    check_intensity(facts, n, notes);
     check_rate(facts, line, notes);
     check_share(facts, line, notes);
   }
+}
+
+void check_intensities(const Facts& facts, Notes& notes) {
+  for (std::size_t n = 0; n < facts.document.lines.size(); ++n) check_intensity(facts, n, notes);
 }
 
 }  // namespace wb::audit

@@ -136,10 +136,13 @@ void judge_product(int line, const Figure& printed, const std::vector<Figure>& p
 
 }  // namespace
 
+void check_bracket_totals(const Facts& facts, Notes& notes) {
+  for (const Line& line : facts.document.lines) check_brackets(facts, line, notes);
+}
+
 void check_list_totals(const Facts& facts, Notes& notes) {
   const auto& lines = facts.document.lines;
   for (std::size_t n = 0; n < lines.size(); ++n) {
-    check_brackets(facts, lines[n], notes);
     const auto label = label_of(lines[n].plain);
     if (!label || !label->label.starts_with("total") || lines[n].in_table) continue;
     const auto printed = item_figure(facts, lines[n]);

@@ -322,10 +322,10 @@ void add_impossible(const Facts& facts, int line, const Figure& figure, double m
              .printed = full(figure),
              .computed = fmt::format("the {}'s dense peak is {}", facts.gpus.front().word,
                                      show(most, figure.unit)),
-             .meaning = severity == Severity::contradiction
-                            ? "faster than the hardware: the time, the work or the bytes are wrong"
-                            : "faster than the memory: from a cache, or the time or the bytes are "
-                              "wrong",
+             .meaning = figure.unit == Unit::byte_rate && severity == Severity::doubtful
+                            ? "faster than the memory: from a cache, or the time or the bytes are "
+                              "wrong"
+                            : "faster than the hardware: the time, the work or the bytes are wrong",
              .tolerance = "2 %"});
 }
 
@@ -357,6 +357,18 @@ void check_impossible(const Facts& facts, Notes& notes) {
   }
 }
 
+/// Whether the row is one of a kernel: it tells a size of its problem or a time below a second. A
+/// step of a training takes longer, and its rate may be of many devices.
+bool is_of_kernel(const TableFacts& table, const Row& row) {
+  const std::vector<std::size_t> times = table.of(Role::time);
+  const auto is_long = [&](std::size_t column) {
+    const auto time = table.figure(row, column);
+    return time && time->value >= 1;
+  };
+  if (std::any_of(times.begin(), times.end(), is_long)) return false;
+  return table.has_shapes || !times.empty();
+}
+
 /// The same check for table columns of rates, which refer to the GPU that the document names.
 void check_impossible_rows(const Facts& facts, Notes& notes) {
   if (!is_sure(facts) || precision_of(facts.document) == Precision::narrow) return;
@@ -385,8 +397,10 @@ void check_impossible_rows(const Facts& facts, Notes& notes) {
             (!rate && is_about_caches(facts.document, row.line))) {
           continue;
         }
+        const bool sure =
+            rate && is_of_kernel(table, row) && !is_of_several(facts.document, row.line);
         add_impossible(facts, row.line, *figure, most,
-                       rate ? Severity::contradiction : Severity::doubtful, notes);
+                       sure ? Severity::contradiction : Severity::doubtful, notes);
       }
     }
   }
@@ -419,8 +433,11 @@ void check_above(const Facts& facts, Notes& notes) {
 void check_peaks(const Facts& facts, Notes& notes) {
   for (const Share& share : shares_in(facts)) judge_share(facts, share, notes);
   check_impossible(facts, notes);
-  check_impossible_rows(facts, notes);
   check_above(facts, notes);
+}
+
+void check_peak_columns(const Facts& facts, Notes& notes) {
+  check_impossible_rows(facts, notes);
 }
 
 }  // namespace wb::audit

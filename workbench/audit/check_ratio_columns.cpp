@@ -18,6 +18,15 @@ constexpr double k_near = 0.05;             ///< relative difference that is no 
 constexpr double k_near_base = 0.1;         ///< the same over another row, or if few rows show it
 constexpr double k_near_statistics = 0.25;  ///< the same between medians, means, bests
 
+/// Whether the row is named after an earlier state: "pre-optimization", "old path".
+bool tells_earlier(const Row& row) {
+  static constexpr std::array<std::string_view, 7> k_words{
+      "pre", "before", "old", "previous", "previously", "earlier", "former"};
+  const std::string label = lower_of(cell_of(row, 0));
+  return std::any_of(k_words.begin(), k_words.end(),
+                     [&](auto word) { return has_word(label, word); });
+}
+
 class Judge : RatioColumn {
  public:
   using RatioColumn::RatioColumn;
@@ -57,12 +66,15 @@ class Judge : RatioColumn {
         // "~400 ms / ~150 ms" is too vague to contradict "2.5x".
         const bool is_vague = m_printed[n]->approximate || quotient.top.approximate ||
                               quotient.bottom.approximate || is_qualified(facts, n);
+        // A row of an earlier state may have been held against the base of its time.
+        const bool is_earlier = best->kind != ReadingKind::pair && tells_earlier(m_rows[n]);
         // One matching row proves too little unless nothing else could be divided.
         const bool is_shown = (best->fits >= 2 || is_only(*best)) && is_told(*best) &&
                               !is_of_any_row(*best, n) && !is_behind_other(*best) &&
                               !is_split(*best) && !(is_turned && is_of_choice(*best, n));
-        notes.add({.severity = is_near || is_vague || !is_shown ? Severity::doubtful
-                                                                : Severity::contradiction,
+        notes.add({.severity = is_near || is_vague || is_earlier || !is_shown
+                                   ? Severity::doubtful
+                                   : Severity::contradiction,
                    .line = m_rows[n].line,
                    .printed = m_printed[n]->printed,
                    .computed = formula,

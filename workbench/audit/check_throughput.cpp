@@ -97,7 +97,10 @@ bool is_off_alike(const std::vector<Rated>& rows, const Rated& row) {
   return alike >= 2 && common.low <= common.high;
 }
 
-void check_complete(const std::vector<Rated>& rows, Notes& notes) {
+/// The rate may have been measured at other sizes than those told around the table.
+constexpr std::string_view k_sizes_outside = "; a size is told outside of the table";
+
+void check_complete(const TableFacts& table, const std::vector<Rated>& rows, Notes& notes) {
   if (counts_otherwise(rows, notes)) return;
   const auto fits = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), follows_work));
   if (2 * fits < rows.size()) {
@@ -125,21 +128,23 @@ void check_complete(const std::vector<Rated>& rows, Notes& notes) {
                  formula + ", half of it printed, as of a causal mask: " + full(row.rate));
     } else {
       const bool alike = is_off_alike(rows, row);
-      notes.add({.severity = alike ? Severity::doubtful : Severity::contradiction,
+      const bool sure = !alike && table.shapes_are_own;
+      std::string why = alike ? "the rates of all rows of this shape are off alike: their work may "
+                                "be counted otherwise"
+                              : "the rate does not follow from the shape and the time of its row";
+      if (!table.shapes_are_own) why += k_sizes_outside;
+      notes.add({.severity = sure ? Severity::contradiction : Severity::doubtful,
                  .line = row.row->line,
                  .printed = full(row.rate),
                  .computed = formula,
-                 .meaning = alike ? "the rates of all rows of this shape are off alike: their work "
-                                    "may be counted otherwise"
-                                  : "the rate does not follow from the shape and the time of its "
-                                    "row",
+                 .meaning = std::move(why),
                  .tolerance = tolerance_of(row.rate) + ", and 5 %"});
     }
   }
 }
 
 /// If D is not stated, every row implies one, and all must be equal.
-void check_implied_dim(const std::vector<Rated>& rows, Notes& notes) {
+void check_implied_dim(const TableFacts& table, const std::vector<Rated>& rows, Notes& notes) {
   std::vector<Interval> dims;
   double best = 0;
   std::size_t most = 0;
@@ -171,10 +176,13 @@ void check_implied_dim(const std::vector<Rated>& rows, Notes& notes) {
     if (dims[n].meets({best, best})) {
       notes.held(rows[n].row->line, formula + ", printed " + full(rows[n].rate));
     } else {
-      notes.add({.line = rows[n].row->line,
+      std::string why = "the rate does not follow from the time as those of the other rows do";
+      if (!table.shapes_are_own) why += k_sizes_outside;
+      notes.add({.severity = table.shapes_are_own ? Severity::contradiction : Severity::doubtful,
+                 .line = rows[n].row->line,
                  .printed = full(rows[n].rate),
                  .computed = formula,
-                 .meaning = "the rate does not follow from the time as those of the other rows do",
+                 .meaning = std::move(why),
                  .tolerance = tolerance_of(rows[n].rate)});
     }
   }
@@ -271,12 +279,15 @@ void check_throughput(const Facts& facts, Notes& notes) {
       });
       if (!sizes) continue;
       if (every([](const Shape& shape) { return shape.dim > 0; })) {
-        check_complete(rows, notes);
+        check_complete(table, rows, notes);
       } else if (every([](const Shape& shape) { return shape.dim == 0; }) && rows.size() >= 3) {
-        check_implied_dim(rows, notes);
+        check_implied_dim(table, rows, notes);
       }
     }
   }
+}
+
+void check_listed_rates(const Facts& facts, Notes& notes) {
   for (std::size_t n = 0; n < facts.document.lines.size(); ++n) check_listed(facts, n, notes);
 }
 

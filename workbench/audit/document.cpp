@@ -160,6 +160,11 @@ void split_pairs(Table& table) {
   }
 }
 
+/// Whether the line ends with a bar.
+bool is_closed(std::string_view plain) {
+  return trimmed(plain).ends_with('|');
+}
+
 class Reader {
  public:
   explicit Reader(Document& document) : m_document(document) {}
@@ -231,6 +236,11 @@ class Reader {
           "{} row{} other cells than its header (merged, or a bar in the text): left out", m_ragged,
           m_ragged == 1 ? " of a table has" : "s of tables have"));
     }
+    if (m_cut_off > 0) {
+      m_document.gaps.push_back(
+          fmt::format("{} row{} without a last bar, unlike the header: left out", m_cut_off,
+                      m_cut_off == 1 ? " of a table is" : "s of tables are"));
+    }
     for (const int line : m_wide) {
       m_document.gaps.push_back(
           fmt::format("line {}: a table of more than {} columns is not read", line, k_max_columns));
@@ -290,8 +300,15 @@ class Reader {
       return;
     }
     for (std::size_t n = first; n <= last; ++n) lines[n].in_table = true;
+    const bool closed = is_closed(lines[first].plain);
     for (std::size_t n = first + 1; n <= last; ++n) {
       if (is_rule(lines[n].plain)) continue;
+      // An excerpt may end amid a row: "| C | $12 | $15 | **$6".
+      if (closed && !is_closed(lines[n].plain)) {
+        ++m_cut_off;
+        table.complete = false;
+        continue;
+      }
       Row row{lines[n].number, split_bars(lines[n].plain)};
       if (row.cells.size() != table.headers.size()) {
         ++m_ragged;
@@ -317,7 +334,7 @@ class Reader {
   Document& m_document;
   std::vector<int> m_wide;
   std::vector<int> m_open;  // sections around the current line, outermost first
-  std::size_t m_ragged = 0, m_left_out = 0, m_rows_left_out = 0;
+  std::size_t m_ragged = 0, m_cut_off = 0, m_left_out = 0, m_rows_left_out = 0;
 };
 
 }  // namespace

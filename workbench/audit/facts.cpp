@@ -262,8 +262,9 @@ void Facts::read_tables() {
         }
       }
       facts.has_shapes = facts.has_shapes || !shape.empty();
-      shape.complete_from(around);
       facts.shapes.push_back(shape);
+      facts.shapes.back().complete_from(around);
+      facts.shapes_are_own = facts.shapes_are_own && facts.shapes.back() == shape;
     }
     std::size_t twice = 0;
     for (const Row& row : table.rows) {

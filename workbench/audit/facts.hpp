@@ -52,8 +52,9 @@ void in_unit_of(const Column& column, Figure& figure);
 struct TableFacts {
   const Table* table = nullptr;
   std::vector<Column> columns;
-  std::vector<Shape> shapes;  ///< by row
-  bool has_shapes = false;    ///< of its own, not only from its surroundings
+  std::vector<Shape> shapes;   ///< by row
+  bool has_shapes = false;     ///< of its own, not only from its surroundings
+  bool shapes_are_own = true;  ///< no size comes from its surroundings
   [[nodiscard]] std::vector<std::size_t> of(Role role) const;
   /// The first figure of a cell; a bare number has the column's unit. Nothing for a cell with two
   /// times or rates: "9.0 / 6.0", "[0.1, 0.2]".

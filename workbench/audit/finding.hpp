@@ -10,8 +10,8 @@
 
 namespace wb::audit {
 
-/// contradiction: the document's own figures, or fixed limits, exclude the printed one. doubtful:
-/// the claim does not follow, or rests on misleading figures. unknown: cannot be decided.
+/// contradiction: figures of one table or one equation, or a GPU's limits, exclude the printed one.
+/// doubtful: the claim does not follow, or rests on misleading figures. unknown: cannot be decided.
 enum class Severity { contradiction, doubtful, unknown };
 std::string_view to_string(Severity value);
 

@@ -47,7 +47,7 @@ bool same_subject(const TableFacts& table, std::size_t first, std::size_t second
 /// values.
 void check_metric_rows(const TableFacts& table, Notes& notes);
 
-/// Checks "2.0x slower" in the cells of a table with two times (check_ratio_cells.cpp).
+/// Checks "2.0x slower" in the cells of a table with two times (check_ratios.cpp).
 void check_ratio_cells(const TableFacts& table, const std::vector<std::size_t>& times,
                        Notes& notes);
 

@@ -130,7 +130,8 @@ std::string render(const std::vector<Audited>& documents) {
                          : fmt::format("# Audit of {} documents\n\n", documents.size());
   text += first_sentence(documents) + summary(documents);
   text +=
-      "A contradiction: the document's own figures, or fixed limits, exclude what is printed. "
+      "A contradiction: figures of one table or one equation, or a GPU's limits, exclude what is "
+      "printed. "
       "Doubtful: what is claimed does not follow, or rests on figures that mislead. Unknown: "
       "cannot be told from the document. Each formula is written with the document's figures; "
       "digits that were not printed are taken as open. Only figures and a few words of the "

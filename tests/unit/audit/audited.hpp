@@ -54,10 +54,22 @@ inline std::string told(const Audited& document) {
   return text;
 }
 
+/// What the check itself calls a finding, before its basis in the table of checks is considered.
+/// Most tests are about this: which figures a check is sure of. What is called a contradiction in
+/// the end is tested in basis_test.cpp.
+inline Severity told_as(const Finding& finding) {
+  const bool held_back = finding.meaning.find("doubtful at most: ") != std::string::npos;
+  return held_back ? Severity::contradiction : finding.severity;
+}
+inline std::size_t count(const Audited& document, Severity severity) {
+  return static_cast<std::size_t>(
+      std::count_if(document.findings.begin(), document.findings.end(),
+                    [&](const Finding& one) { return told_as(one) == severity; }));
+}
 inline std::size_t number_of(const std::string& text, Severity severity) {
   const Audited document = audited(text);
   UNSCOPED_INFO(text << told(document));
-  return document.count(severity);
+  return count(document, severity);
 }
 inline bool contradicts(const std::string& text) {
   return number_of(text, Severity::contradiction) == 1;
@@ -65,7 +77,7 @@ inline bool contradicts(const std::string& text) {
 inline bool never_contradicts(const std::string& text) {
   return number_of(text, Severity::contradiction) == 0;
 }
-/// Told, and not called a contradiction.
+/// Told, and not called a contradiction by its check.
 inline bool only_doubts(const std::string& text) {
   return number_of(text, Severity::contradiction) == 0 && number_of(text, Severity::doubtful) == 1;
 }

@@ -15,7 +15,7 @@ namespace {
 std::size_t wrong(const std::string& text) {
   const Audited document = audited(text);
   UNSCOPED_INFO(test::told(document));
-  return document.count(Severity::contradiction);
+  return test::count(document, Severity::contradiction);
 }
 
 /// The only contradiction of a text is at this line.
@@ -71,8 +71,8 @@ TEST_CASE("of a column whose base is not said nothing is judged, and that is tol
       "| kernel | read (ms) | write (ms) | vs. other |\n|---|---|---|---|\n| a | 0.10 | 0.30 | "
       "9.0x "
       "|\n| b | 0.20 | 0.70 | 7.0x |\n");
-  CHECK(unclear.count(Severity::contradiction) == 0);
-  CHECK(unclear.count(Severity::unknown) == 1);
+  CHECK(test::count(unclear, Severity::contradiction) == 0);
+  CHECK(test::count(unclear, Severity::unknown) == 1);
   // Against the second column's own first row.
   CHECK(wrong("| library | compact (ms) | pretty (ms) | vs. first |\n|---|---|---|---|\n| first | "
               "0.11 | 0.30 | 1 |\n| other | 1.36 | 1.93 | 6.4 |\n") == 0);
@@ -218,8 +218,14 @@ TEST_CASE("rates in a column above the peak of what ran", "[audit][cases]") {
       "|\n|---|---|---|\n| 8 | 40.0 | 220 |\n| 96 | 400.0 | 257 |\n| 128 | 500.0 | 275 |\n";
   CHECK(wrong(text) == 0);
   CHECK(test::held_by(audited(text), "throughput") == 3);
-  wrong_at(with(text, "257", "657"), 12, "4 x 16 x 96 x 512^2 x 64");
-  CHECK(wrong(with(with(text, "257", "1,900"), "275", "2,500")) == 2);
+  // Sizes that stand outside of the table may be of another run; the peak holds for all.
+  const auto off = test::of_check(audited(with(text, "257", "657")), "throughput");
+  REQUIRE(off.size() == 1);
+  CHECK(off[0].line == 12);
+  CHECK(off[0].severity == Severity::doubtful);
+  CHECK(off[0].computed.find("4 x 16 x 96 x 512^2 x 64") != std::string::npos);
+  CHECK(audited(with(with(text, "257", "1,900"), "275", "2,500")).count(Severity::contradiction) ==
+        2);
   // Another GPU, several of them, sparse rates, a cache: nothing can be told.
   const std::string above = with(text, "257", "1,900");
   for (const auto& [from, to] :
@@ -264,8 +270,8 @@ TEST_CASE("what a fresh sample taught", "[audit][cases]") {
       "| case | a (ms) | b (ms) | speedup |\n|---|---|---|---|\n| x | 17.07 | 6.39 | 2.69x |\n| y "
       "| 15.50 | "
       "5.28 | 2.94x |\n| z | 8.00 | 4.00 | 2.00x |\n");
-  CHECK(near.count(Severity::contradiction) == 0);
-  CHECK(near.count(Severity::doubtful) == 1);
+  CHECK(test::count(near, Severity::contradiction) == 0);
+  CHECK(test::count(near, Severity::doubtful) == 1);
   // What the ratio is of was not read: merged headers, times of day.
   CHECK(
       wrong(

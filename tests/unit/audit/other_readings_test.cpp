@@ -125,11 +125,15 @@ TEST_CASE("quantiles that nobody measured, and operations", "[audit][readings]")
 
 TEST_CASE("rates that are off alike for one shape", "[audit][readings]") {
   const auto table = [](const std::string& second) {
-    return "- Batch (B): 1\n- Heads (H): 8\n- Head dimension (D): 64\n\n"
-           "| GPU | seq_len | time (ms) | TFLOPS |\n|---|---|---|---|\n"
-           "| V100 | 1024 | 0.42 | 2.1 |\n| V100 | 4096 | 5.82 | 2.9 |\n"
-           "| V100 | 8192 | 22.50 | 3.0 |\n| A100 | 1024 | 0.19 | " +
-           second + " |\n| A100 | 4096 | 2.18 | 7.8 |\n| A100 | 8192 | 7.80 | 8.7 |\n";
+    const std::string sizes = " | 1 | 8 | 64 | ";
+    std::string text =
+        "| GPU | B | H | D | seq_len | time (ms) | TFLOPS |\n|---|---|---|---|---|---|---|\n";
+    for (const std::string rest : {"1024 | 0.42 | 2.1", "4096 | 5.82 | 2.9", "8192 | 22.50 | 3.0"})
+      text += "| V100" + sizes + rest + " |\n";
+    for (const std::string rest : {"1024 | 0.19 | " + second, std::string("4096 | 2.18 | 7.8"),
+                                   std::string("8192 | 7.80 | 8.7")})
+      text += "| A100" + sizes + rest + " |\n";
+    return text;
   };
   CHECK(never_contradicts(table("4.5")));
   CHECK(number_of(table("4.5"), Severity::doubtful) == 2);
@@ -346,4 +350,30 @@ TEST_CASE("columns that are operations", "[audit][readings]") {
       "| b | 6 ms | 5 ms | 4 ms | 9 ms |\n| c | 8 ms | 6 ms | 5 ms | 7 ms |\n";
   CHECK(only_doubts("| engine | SUM | AVG | MIN | MAX |\n" + rows));
   CHECK(contradicts("| engine | first | AVG | MIN | MAX |\n" + rows));
+}
+
+TEST_CASE("a ratio of an earlier state may have another base", "[audit][readings]") {
+  const auto table = [](const std::string& last) {
+    return "| kernel | time (ms) | vs plain |\n|---|---|---|\n| plain | 0.30 | 1.00x |\n"
+           "| quick | 0.21 | 0.70x |\n| packed | 1.50 | 5.00x |\n| " +
+           last + " | 2.84 | 6.77x |\n";
+  };
+  CHECK(contradicts(table("narrow")));
+  CHECK(only_doubts(table("pre-optimization")));
+  CHECK(only_doubts(table("old path")));
+}
+
+TEST_CASE("a row that ends before its last bar was not read whole", "[audit][readings]") {
+  const std::string table =
+      "| product | first | second | total |\n|---|---|---|---|\n| a | $45 | $52 | $97 |\n"
+      "| b | $23 | $25 | $48 |\n| c | $12 | $15 | ";
+  CHECK(contradicts(table + "$6 |\n"));
+  const Audited cut = audited(table + "**$6\n");
+  CAPTURE(test::told(cut));
+  CHECK(cut.findings.empty());
+  CHECK(cut.gaps.size() == 1);
+  // A table without bars at the ends of its lines is read.
+  CHECK(
+      contradicts("n | first | second | total\n---|---|---|---\na | $45 | $52 | $97\n"
+                  "b | $12 | $15 | $6\nc | $3 | $2 | $5\n"));
 }
