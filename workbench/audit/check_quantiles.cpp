@@ -35,7 +35,7 @@ std::optional<Fault> fault_in(const std::vector<Placed>& placed) {
   return std::nullopt;
 }
 
-struct Series {
+struct QuantileSeries {
   std::vector<Placed> placed;
   bool aimed_so = false;  ///< the limits beside it are in the same order
 };
@@ -103,7 +103,7 @@ std::vector<Placed> matching(const std::vector<Placed>& all, const std::string& 
   return kept;
 }
 
-void take(const std::vector<Placed>& placed, std::vector<Series>& all) {
+void take(const std::vector<Placed>& placed, std::vector<QuantileSeries>& all) {
   const std::vector<std::string> subjects = subjects_of(placed);
   for (const std::string& subject : subjects) {
     std::vector<Placed> kept = matching(placed, subject, subjects.size() == 1);
@@ -114,9 +114,9 @@ void take(const std::vector<Placed>& placed, std::vector<Series>& all) {
   }
 }
 
-void judge(const std::vector<Series>& all, bool is_rate, bool is_sample, Notes& notes) {
+void judge(const std::vector<QuantileSeries>& all, bool is_rate, bool is_sample, Notes& notes) {
   std::size_t faults = 0, rated = 0;
-  for (const Series& series : all) {
+  for (const QuantileSeries& series : all) {
     faults += fault_in(series.placed) ? 1 : 0;
     rated += std::any_of(series.placed.begin(), series.placed.end(),
                          [](auto& one) {
@@ -125,7 +125,7 @@ void judge(const std::vector<Series>& all, bool is_rate, bool is_sample, Notes& 
                  ? 1
                  : 0;
   }
-  for (const Series& series : all) {
+  for (const QuantileSeries& series : all) {
     const auto fault = fault_in(series.placed);
     if (!fault) {
       std::string words;
@@ -191,7 +191,7 @@ void check_columns(const TableFacts& table, bool is_rate, Notes& notes) {
   }
   if (columns.size() < 2) return;
   give_subjects(ranks);
-  std::vector<Series> all;
+  std::vector<QuantileSeries> all;
   for (const Row& row : table.table->rows) {
     std::vector<Placed> placed;
     for (std::size_t n = 0; n < columns.size(); ++n) {
@@ -232,7 +232,7 @@ bool are_operations(const TableFacts& table) {
 
 /// Whether the limits beside the values are in the same unusual order, so that the rows belong to
 /// two samples: "p50 | <= 20 s | 19 s", "p99 | <= 2 s | 1.5 s".
-bool is_aimed_so(const TableFacts& table, const Series& series) {
+bool is_aimed_so(const TableFacts& table, const QuantileSeries& series) {
   const auto fault = fault_in(series.placed);
   if (!fault) return false;
   const auto& rows = table.table->rows;
@@ -251,7 +251,7 @@ bool is_aimed_so(const TableFacts& table, const Series& series) {
 }
 
 void check_rows(const TableFacts& table, bool is_rate, Notes& notes) {
-  std::vector<Series> all;
+  std::vector<QuantileSeries> all;
   for (std::size_t column = 1; column < table.columns.size(); ++column) {
     if (table.columns[column].role == Role::ratio || table.columns[column].unit == Unit::percent ||
         speaks_of_rates(lower_of(table.table->headers[column])) ||
@@ -280,7 +280,7 @@ void check_rows(const TableFacts& table, bool is_rate, Notes& notes) {
     }
     take(placed, all);
   }
-  for (Series& series : all) series.aimed_so = is_aimed_so(table, series);
+  for (QuantileSeries& series : all) series.aimed_so = is_aimed_so(table, series);
   judge(all, is_rate, !are_operations(table), notes);
 }
 

@@ -14,7 +14,7 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_near = 0.05;             ///< relative difference that is no contradiction
+constexpr double k_near_ratio = 0.05;       ///< relative difference that is no contradiction
 constexpr double k_near_base = 0.1;         ///< the same over another row, or if few rows show it
 constexpr double k_near_statistics = 0.25;  ///< the same between medians, means, bests
 
@@ -58,7 +58,7 @@ class Judge : RatioColumn {
         // from.
         const bool is_sure = best->kind == ReadingKind::pair && (is_only(*best) || best->fits >= 3);
         const double near = of_statistics(*best) ? k_near_statistics
-                            : is_sure            ? k_near
+                            : is_sure            ? k_near_ratio
                                                  : k_near_base;
         const bool is_near = std::abs(m_printed[n]->value - middle) <= near * middle ||
                              (is_statistic(m_column) && !names_row() && !is_turned) ||

@@ -15,7 +15,7 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_near = 0.01;  ///< relative difference that rounded inputs may explain
+constexpr double k_near_mean = 0.01;  ///< relative difference that rounded inputs may explain
 
 bool is_mean_row(const Row& row) {
   static constexpr std::array<std::string_view, 6> k_labels{
@@ -120,7 +120,7 @@ void judge(const TableFacts& table, const Row& row, const std::vector<Mean>& mea
     const bool outside = one.printed.result().high < one.least() - one.slack ||
                          one.printed.result().low > one.most() + one.slack;
     // Close by it may be of figures that were not rounded yet.
-    const bool is_near = std::abs(one.printed.value - mean) <= k_near * mean;
+    const bool is_near = std::abs(one.printed.value - mean) <= k_near_mean * mean;
     notes.add(
         {.severity = (outside || shown > 0) && !is_near ? Severity::doubtful : Severity::unknown,
          .line = row.line,

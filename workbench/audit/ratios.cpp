@@ -13,7 +13,7 @@
 namespace wb::audit {
 namespace {
 
-constexpr double k_near = 0.05;  ///< relative difference that is no contradiction
+constexpr double k_near_metric = 0.05;  ///< relative difference that is no contradiction
 
 bool has_letters(std::string_view text) {
   return std::any_of(text.begin(), text.end(), ascii::is_alnum);
@@ -249,7 +249,7 @@ void check_metric_rows(const TableFacts& table, Notes& notes) {
     } else if (named && metrics.size() >= 2 && 2 * fits >= metrics.size()) {
       // Close by it may be of another run.
       const double middle = quotient.value.middle();
-      const bool is_near = std::abs(metric.printed.value - middle) <= k_near * middle;
+      const bool is_near = std::abs(metric.printed.value - middle) <= k_near_metric * middle;
       notes.add({.severity = is_near ? Severity::doubtful : Severity::contradiction,
                  .line = metric.row->line,
                  .printed = metric.printed.printed,
