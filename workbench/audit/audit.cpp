@@ -41,7 +41,7 @@ std::string lines_of(const std::vector<int>& lines) {
                      shown < lines.size() ? ", …" : "");
 }
 
-/// In sentences; empty when every such figure was judged.
+/// Totals, means and ratios of tables that no check judged, in sentences; empty if there are none.
 std::vector<std::string> unjudged_figures(const Facts& facts, const Notes& notes) {
   const std::vector<int> judged = judged_lines(notes);
   const auto is_judged = [&](int line) {
