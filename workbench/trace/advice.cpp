@@ -27,7 +27,7 @@ std::optional<double> efficiency_of(const Json& operation) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-std::string percent(std::optional<double> value) {
+std::string share_text(std::optional<double> value) {
   return value ? fmt::format("{:.2f} %", *value) : std::string("not known");
 }
 
@@ -39,7 +39,7 @@ std::string evidence_of(const Json& operation) {
                   operation["count"].get<std::int64_t>(), operation["time_ms"].get<double>(),
                   operation["percent_of_category"].get<double>());
   const auto efficiency = efficiency_of(operation);
-  text += efficiency ? percent(efficiency) + " of peak"
+  text += efficiency ? share_text(efficiency) + " of peak"
                      : "efficiency not known: " +
                            operation["efficiency"].value("why_unknown", std::string("no figure"));
   if (const Json band = operation.value("expected_efficiency", Json()); band.is_object()) {
@@ -257,7 +257,7 @@ std::vector<PagedRule> algorithmic_rules(const Json& metrics) {
   const bool has_decode = decode.has_value();
   const std::int64_t context = longest_context(metrics);
   return {{"Low decode efficiency", "below 5 % of peak", "decode larger batches",
-           has_decode ? answer(*decode < 5, percent(decode))
+           has_decode ? answer(*decode < 5, share_text(decode))
                       : "not known: no decode-heavy operation with a figure"},
           {"Slow long prefills", "long contexts", "chunked prefill",
            context > 0 ? answer(context > 4096,
@@ -284,19 +284,19 @@ std::vector<PagedRule> kernel_rules(const Json& metrics) {
   if (!prefill) prefill_holds = false;
   if (prefill && prefill_efficiency) prefill_holds = *prefill_efficiency < 30;
   if (cache) cache_holds = *cache > 10;
-  return {
-      {"`kernel_paged_attention_2d`", "above 70 % of the time and below 10 % of peak",
-       "look at the page-table look-up and memory accesses",
-       answer(decode_holds,
-              fmt::format("{} of the time, {} of peak",
-                          all_known ? percent(paged) : percent(paged) + " or more", percent(any)))},
-      {"`_fwd_kernel`", "prefill-heavy and below 30 % of peak",
-       "tune the tiles, look at grouped heads",
-       answer(prefill_holds,
-              fmt::format("{}, {} of peak", profile_type(metrics), percent(prefill_efficiency)))},
-      {"`reshape_and_cache`", "above 10 % of the time",
-       "look at the cache's block size and coalescing",
-       answer(cache_holds, percent(cache) + " of the time")}};
+  return {{"`kernel_paged_attention_2d`", "above 70 % of the time and below 10 % of peak",
+           "look at the page-table look-up and memory accesses",
+           answer(decode_holds,
+                  fmt::format("{} of the time, {} of peak",
+                              all_known ? share_text(paged) : share_text(paged) + " or more",
+                              share_text(any)))},
+          {"`_fwd_kernel`", "prefill-heavy and below 30 % of peak",
+           "tune the tiles, look at grouped heads",
+           answer(prefill_holds, fmt::format("{}, {} of peak", profile_type(metrics),
+                                             share_text(prefill_efficiency)))},
+          {"`reshape_and_cache`", "above 10 % of the time",
+           "look at the cache's block size and coalescing",
+           answer(cache_holds, share_text(cache) + " of the time")}};
 }
 
 std::vector<PagedRule> configuration_rules(const Json& metrics) {
@@ -304,7 +304,7 @@ std::vector<PagedRule> configuration_rules(const Json& metrics) {
   const std::int64_t context = longest_context(metrics);
   return {{"`block_size`", "efficiency of the KV cache", "try 16, 32, 64",
            answer(cache ? std::optional(*cache > 10) : std::nullopt,
-                  fmt::format("cache updates take {} of the time", percent(cache)))},
+                  fmt::format("cache updates take {} of the time", share_text(cache)))},
           {"`max_num_batched_tokens`", "how prefills are chunked", "weigh latency and throughput",
            "not known: the setting is not in a profile; " + profile_type(metrics)},
           {"`enable_chunked_prefill`", "contexts above 4K", "turn it on",
