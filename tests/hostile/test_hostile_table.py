@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: MIT
 """table.json is whole, and the page prints it."""
 
-from gauntlet import CASES, TABLE
+from gauntlet import CASES, KERNELS, SUBJECTS, TABLE
+
+# What only other tests drive (docs/results/hostile.md).
+WITHOUT_A_CASE = {
+    "behaves_when_watched",
+    "waits_on_purpose",
+    "remembers_in_allowance",
+    "py_remembers",
+}
 
 
 def test_every_fault_has_its_row():
@@ -26,3 +34,8 @@ def test_the_pages_print_the_table():
     for rows, (page, text) in zip((render(TABLE), render_gpu(TABLE)), made.items(), strict=True):
         assert rows in text
         assert text == page.read_text(), "regenerate it: python3 tests/hostile/hostile_page.py"
+
+
+def test_every_source_has_its_case():
+    named = {case.get("file", case["name"]) for case in CASES.values()}
+    assert {*KERNELS, *SUBJECTS} == named | WITHOUT_A_CASE
