@@ -131,7 +131,7 @@ TEST_CASE("rates that are off alike for one shape", "[audit][readings]") {
     for (const char* rest : {"1024 | 0.42 | 2.1", "4096 | 5.82 | 2.9", "8192 | 22.50 | 3.0"})
       text += "| V100" + sizes + rest + " |\n";
     for (const std::string& rest : {"1024 | 0.19 | " + second, std::string("4096 | 2.18 | 7.8"),
-                                   std::string("8192 | 7.80 | 8.7")})
+                                    std::string("8192 | 7.80 | 8.7")})
       text += "| A100" + sizes + rest + " |\n";
     return text;
   };
