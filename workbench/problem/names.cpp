@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-#include "report/names.hpp"
+#include "problem/names.hpp"
 
 #include <fmt/format.h>
 
 #include "problem/problem.hpp"
 
-namespace wb::report {
+namespace wb::problem {
 namespace {
 
 /// Longer text cannot be a problem and is not searched.
-constexpr std::size_t k_max_text_bytes = 200;
+constexpr std::size_t k_max_name_bytes = 200;
 
-std::optional<problem::Problem> parsed(std::string_view text) {
-  if (text.size() > k_max_text_bytes || text.find("Hq=") == std::string_view::npos) {
+std::optional<Problem> parsed_name(std::string_view text) {
+  if (text.size() > k_max_name_bytes || text.find("Hq=") == std::string_view::npos) {
     return std::nullopt;
   }
-  auto problem = problem::parse_problem(text);
+  auto problem = parse_problem(text);
   return problem ? std::optional(*std::move(problem)) : std::nullopt;
 }
 
@@ -26,21 +26,20 @@ std::string pair_or_one(std::int64_t first, std::string_view between, std::int64
 }  // namespace
 
 std::string short_name(std::string_view text) {
-  const auto problem = parsed(text);
+  const auto problem = parsed_name(text);
   if (!problem) return std::string(text);
   std::string out =
       fmt::format("B{}_H{}_S{}_D{}_{}", problem->B, pair_or_one(problem->Hq, "kv", problem->Hkv),
                   pair_or_one(problem->Sq, "x", problem->Skv),
                   pair_or_one(problem->D, "v", problem->Dv), to_string(problem->dtype));
-  if (problem->causal == problem::Causal::top_left) out += "_causal";
-  if (problem->causal == problem::Causal::bottom_right) out += "_causal_br";
-  if (problem->mask == problem::MaskKind::boolean)
-    out += fmt::format("_mask{:g}", problem->keep_frac);
-  if (problem->mask == problem::MaskKind::additive) out += "_bias";
-  if (problem->mask_values == problem::MaskValues::finite_min) out += "_min";
-  if (!problem::has_one_layout(*problem)) {
+  if (problem->causal == Causal::top_left) out += "_causal";
+  if (problem->causal == Causal::bottom_right) out += "_causal_br";
+  if (problem->mask == MaskKind::boolean) out += fmt::format("_mask{:g}", problem->keep_frac);
+  if (problem->mask == MaskKind::additive) out += "_bias";
+  if (problem->mask_values == MaskValues::finite_min) out += "_min";
+  if (!has_one_layout(*problem)) {
     out += "_mixed";
-  } else if (problem->layout == problem::Layout::bshd) {
+  } else if (problem->layout == Layout::bshd) {
     out += "_bshd";
   }
   if (problem->scale) out += fmt::format("_scale{:g}", *problem->scale);
@@ -48,9 +47,9 @@ std::string short_name(std::string_view text) {
 }
 
 std::optional<std::int64_t> output_elements(std::string_view text) {
-  const auto problem = parsed(text);
+  const auto problem = parsed_name(text);
   if (!problem) return std::nullopt;
   return problem->B * problem->Hq * problem->Sq * problem->Dv;
 }
 
-}  // namespace wb::report
+}  // namespace wb::problem
