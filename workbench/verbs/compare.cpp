@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "core/json.hpp"
 #include "engine/building.hpp"
@@ -17,6 +18,7 @@
 #include "engine/verdicts.hpp"
 #include "problem/problem.hpp"
 #include "verbs/arguments.hpp"
+#include "verbs/bare_name.hpp"
 #include "verbs/exit_code.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/single_stages.hpp"
@@ -59,6 +61,7 @@ Result<std::vector<Subject>> compared_subjects(Context& context, const Json& arg
     if (is_candidate && args.contains("configuration")) {
       asked["configuration"] = args["configuration"];
     }
+    WB_TRY_ASSIGN(asked, with_best_variant(context, std::move(asked), "variant"));
     WB_TRY_ASSIGN(Subject subject, subject_from_arguments(context, asked, "variant"));
     WB_TRY_ASSIGN(const auto judgements,
                   judge_or_fail(context, subject, problems,

@@ -2,6 +2,7 @@
 // `profile`: one call of a variant under a profiler. The result is evidence in the log, without
 // timing or verdict.
 #include "verbs/profile.hpp"
+#include "verbs/bare_name.hpp"
 
 #include <fmt/format.h>
 
@@ -93,7 +94,8 @@ Json profile_row(const Problem& problem, const Outcome<protocol::ProfileResult>&
 }
 
 Result<Json> profile_variant(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
+  WB_TRY_ASSIGN(const Json asked, with_best_variant(context, args, "variant"));
+  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, asked, "variant"));
   WB_TRY_ASSIGN(const problem::Suite suite, problems_of(context, args));
   Json rows = Json::array();
   bool taken = true;
