@@ -26,13 +26,14 @@ FLOORS = {
     "advise": 5,
     "analyze": 5,
     "trace": 5,
-    "report": 6,
-    "html": 7,
-    "engine": 8,
-    "tune": 9,
-    "verbs": 10,
-    "playbook": 11,
-    "cli": 12,
+    "outcome": 6,
+    "report": 7,
+    "html": 8,
+    "engine": 9,
+    "tune": 10,
+    "verbs": 11,
+    "playbook": 12,
+    "cli": 13,
 }
 
 # (what, pattern in an #include or the text, where it may stand)

@@ -32,7 +32,7 @@ def load(
     workbench: Workbench | None = None,
     threads: int | None = None,
 ) -> Variant:
-    """The artifact of `variant` (a label, or a kernel's name: the last of it) that passed in
+    """The artifact of `variant` (a label, or a kernel's name: the best of it) that passed in
     `session`. Raises NotFoundError where there is no whole pass, WrongResultError where a verdict
     failed, EnvironmentFault where the very artifact that passed cannot be had here, DeviceError
     where it passed on another device."""

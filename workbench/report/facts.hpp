@@ -14,6 +14,7 @@
 
 #include "core/json_fwd.hpp"
 #include "measure/conditions.hpp"
+#include "problem/names.hpp"
 #include "report/fields.hpp"
 #include "session/view.hpp"
 
@@ -171,11 +172,8 @@ std::string configuration_text(const Json& configuration);
 /// Seq of each fact.
 std::vector<std::int64_t> seqs(const std::vector<session::Fact>& facts);
 
-/// "B1_H8_S1x4096_D64_f32" for "B=1 Hq=8 Hkv=8 Sq=1 Skv=4096 D=64 f32 causal=none": equal sizes are
-/// written once, defaults left out. Other text is returned unchanged.
-std::string short_name(std::string_view problem);
-
-/// Elements of the output, B * Hq * Sq * Dv; nothing when the text is no problem.
-std::optional<std::int64_t> output_elements(std::string_view problem);
+// The names of problems, as all sections call them.
+using problem::output_elements;
+using problem::short_name;
 
 }  // namespace wb::report

@@ -208,13 +208,16 @@ void add_refuted(const Page& page, Advice& steps) {
   steps.push_back("Do not try again here without new evidence:" + list + ": refuted.");
 }
 
-Advice all_steps(const Page& page) {
+enum class Results { told, left_out };
+
+Advice steps_of(const Page& page, Results results) {
+  const bool are_told = results == Results::told;
   Advice steps;
   add_unfinished(page, steps);
-  add_lost(page, steps);
-  add_regressions(page, steps);
+  if (are_told) add_lost(page, steps);
+  if (are_told) add_regressions(page, steps);
   add_headroom(page, steps);
-  add_ambiguous(page, steps);
+  if (are_told) add_ambiguous(page, steps);
   add_iterations(page, steps);
   add_unmeasured(page, steps);
   add_floor(page, steps);
@@ -225,7 +228,7 @@ Advice all_steps(const Page& page) {
 }  // namespace
 
 std::string next_steps_section(const Page& page) {
-  const Advice steps = all_steps(page);
+  const Advice steps = steps_of(page, Results::told);
   std::string out = "## Next steps\n\n";
   if (steps.empty()) return out + "The facts of this session suggest none.\n\n";
   for (std::size_t i = 0; i < steps.size(); ++i) out += fmt::format("{}. {}\n", i + 1, steps[i]);
@@ -237,7 +240,11 @@ std::string next_steps_section(const Page& page) {
 namespace wb::report {
 
 std::vector<std::string> next_steps(const session::SessionView& view) {
-  return all_steps(Page(view));
+  return steps_of(Page(view), Results::told);
+}
+
+std::vector<std::string> other_steps(const session::SessionView& view) {
+  return steps_of(Page(view), Results::left_out);
 }
 
 }  // namespace wb::report

@@ -220,7 +220,7 @@ ArgumentSpec container_argument() {
 
 ArgumentSpec passed_variant_argument() {
   return id_argument("variant",
-                     "a label of the session, or a kernel's name: then the last of it that passed")
+                     "a label of the session, or a kernel's name: then the best of it that passed")
       .required()
       .positional();
 }

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
@@ -49,13 +51,21 @@ void drop(Json& brief, const Part& part, std::size_t size) {
 
 Json make(BriefFacts& facts, std::size_t text_bytes) {
   facts.cut_texts_at(text_bytes);
-  Json brief{{"session", facts.name()},        {"status", facts.status()},
-             {"title", facts.title()},         {"objective", facts.objective()},
-             {"incumbent", facts.incumbent()}, {"budget", facts.budget()},
-             {"in_flight", facts.in_flight()}, {"last", facts.last()},
-             {"refuted", facts.refuted()},     {"techniques", facts.techniques()},
-             {"rivals", facts.rivals()},       {"next", facts.next()},
-             {"notes", facts.notes()},         {"untried", facts.untried()},
+  Json brief{{"session", facts.name()},
+             {"status", facts.status()},
+             {"title", facts.title()},
+             {"objective", facts.objective()},
+             {"outcome", facts.conclusion()},
+             {"incumbent", facts.incumbent()},
+             {"budget", facts.budget()},
+             {"in_flight", facts.in_flight()},
+             {"last", facts.last()},
+             {"refuted", facts.refuted()},
+             {"techniques", facts.techniques()},
+             {"rivals", facts.rivals()},
+             {"next", facts.next()},
+             {"notes", facts.notes()},
+             {"untried", facts.untried()},
              {"left_out", Json::object()}};
   for (const Part& part : k_parts) drop(brief, part, part.most);
   if (text_bytes != k_text_bytes[0]) brief["left_out"]["texts_cut_at_bytes"] = text_bytes;
@@ -100,33 +110,127 @@ Result<Json> brief_body(const Call& call) {
   return brief_of(*session);
 }
 
-/// "key: value, key: value", without nulls. Never longer than the JSON, since a brief is limited.
-std::string fields_of(const Json& item) {
-  if (!item.is_object()) return cell(item);
-  std::string text;
-  for (const auto& [key, value] : item.items()) {
-    if (value.is_null()) continue;
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key,
-                        value.is_number() ? json_text(value) : cell(value));
+/// The member as words; empty for null and for what is not there.
+std::string said(const Json& item, const char* key) {
+  const auto found = item.find(key);
+  if (found == item.end() || found->is_null()) return {};
+  return found->is_number() ? json_text(*found) : cell(*found);
+}
+
+std::string event_of(const Json& item) {
+  const std::string event = said(item, "event");
+  return event.empty() ? event : " [e" + event + "]";
+}
+
+/// The words between two others; empty without words.
+std::string framed(const char* before, const std::string& words, const char* behind = "") {
+  return words.empty() ? words : before + words + behind;
+}
+
+/// "4 evaluations, 8 left": used, and left where there is a limit.
+std::string used_words(const Json& budget, const char* key, const char* unit) {
+  const std::string left = said(budget, (std::string(key) + "_left").c_str());
+  const std::string used = said(budget, key);
+  return used.empty() ? used : used + " " + unit + framed(" (", left, " left)");
+}
+
+std::string head_text(const Json& answer) {
+  const Json& objective = answer["objective"];
+  std::string text = fmt::format("Session {}, {}{}\n", said(answer, "session"),
+                                 said(answer, "status"), framed(": ", said(answer, "title")));
+  if (!objective.empty()) {
+    std::string some;
+    for (const Json& name : objective["some"]) some += (some.empty() ? "" : ", ") + cell(name);
+    text += fmt::format("Goal: {} under {}, suite {}: {} problems, {} held out{}\n",
+                        said(objective, "rule"), said(objective, "plan"), said(objective, "suite"),
+                        said(objective, "problems"), said(objective, "held_out"),
+                        framed(" (", some, ")"));
+    const std::string hidden = said(objective, "cannot_show_frac");
+    if (!hidden.empty()) text += "Noise hides gains below " + hidden + " (fraction)\n";
+  }
+  text += framed("Outcome: ", said(answer, "outcome"), "\n");
+  if (const Json& holder = answer["incumbent"]; holder.is_object()) {
+    text += fmt::format("Incumbent: {}{}{}, iteration {}{}\n", said(holder, "variant"),
+                        framed(" ", said(holder, "configuration")),
+                        framed(", ", said(holder, "over_start"), "x over the start"),
+                        said(holder, "iteration"), event_of(holder));
+  }
+  const Json& budget = answer["budget"];
+  std::string used;
+  for (const auto& [key, unit] : {std::pair("evaluations", "evaluations"), std::pair("wall_s", "s"),
+                                  std::pair("usd", "USD")}) {
+    used += framed(used.empty() ? "" : ", ", used_words(budget, key, unit));
+  }
+  text += framed("Used: ", used, "\n");
+  text += framed("Stopped: ", said(budget, "stop_reason"), "\n");
+  if (const Json& flight = answer["in_flight"]; flight.is_object()) {
+    text += fmt::format("Running: iteration {}, {}: {}{}\n", said(flight, "iteration"),
+                        said(flight, "variant"), said(flight, "hypothesis"), event_of(flight));
   }
   return text;
 }
 
+std::string try_words(const Json& item) {
+  return fmt::format("{} {}{}, {}{}{}{}", said(item, "iteration"), said(item, "outcome"),
+                     framed(" ", said(item, "speedup"), "x"), said(item, "variant"),
+                     framed(": ", said(item, "tried")), framed("; ", said(item, "invalidity")),
+                     framed(": ", said(item, "message")));
+}
+
+std::string refuted_words(const Json& item) {
+  return said(item, "hypothesis") + framed(": ", said(item, "measured"), "x");
+}
+
+std::string technique_words(const Json& item) {
+  return fmt::format("{}: tried {}{}{}", said(item, "technique"), said(item, "tries"),
+                     framed(", best ", said(item, "best"), "x"),
+                     framed(", ", said(item, "outcome")));
+}
+
+std::string rival_words(const Json& item) {
+  return fmt::format("{}: {}{}", said(item, "rival"), said(item, "outcome"),
+                     framed(", ", said(item, "speedup"), "x"));
+}
+
+std::string note_words(const Json& item) {
+  return said(item, "note");
+}
+
+std::string step_words(const Json& item) {
+  return cell(item);
+}
+
+/// A list of the brief as a heading and a line an entry. Never longer than the JSON, as a brief is
+/// limited.
+struct ListText {
+  const char* key;
+  const char* heading;
+  std::string (*words)(const Json&);
+};
+constexpr std::array<ListText, 6> k_lists{{{"last", "Tried, newest first:", try_words},
+                                           {"refuted", "Refuted:", refuted_words},
+                                           {"techniques", "Techniques:", technique_words},
+                                           {"rivals", "Incumbent over:", rival_words},
+                                           {"next", "Next:", step_words},
+                                           {"notes", "Notes:", note_words}}};
+
 std::string brief_text(const Json& answer) {
-  std::string text;
-  for (const char* key :
-       {"session", "title", "status", "objective", "incumbent", "budget", "in_flight"}) {
-    if (!answer[key].is_null()) text += fmt::format("{}: {}\n", key, fields_of(answer[key]));
+  std::string text = head_text(answer);
+  for (const ListText& list : k_lists) {
+    if (answer[list.key].empty()) continue;
+    text += std::string(list.heading) + "\n";
+    for (const Json& item : answer[list.key]) {
+      text += "- " + list.words(item) + (item.is_object() ? event_of(item) : "") + "\n";
+    }
   }
-  for (const char* key : {"last", "refuted", "techniques", "rivals", "next", "notes"}) {
-    if (answer[key].empty()) continue;
-    text += fmt::format("{}:\n", key);
-    for (const Json& item : answer[key]) text += fmt::format("- {}\n", fields_of(item));
+  std::string untried;
+  for (const Json& word : answer["untried"]) untried += (untried.empty() ? "" : ", ") + cell(word);
+  text += framed("Untried: ", untried, "\n");
+  std::string left_out;
+  for (const auto& [key, count] : answer["left_out"].items()) {
+    left_out += (left_out.empty() ? "" : ", ") + key + " " + json_text(count);
   }
-  for (const char* key : {"untried", "left_out"}) {
-    if (!answer[key].empty()) text += fmt::format("{}: {}\n", key, json_text(answer[key]));
-  }
-  return text;
+  return text + framed("No room for: ", left_out, "\n");
 }
 
 /// The sample brief: every field is present, without content.
@@ -135,6 +239,7 @@ Result<Json> brief_sample(FakeEngine& fake, const Json&) {
              {"status", fake.is_closed ? "closed" : "open"},
              {"title", "dry run"},
              {"objective", Json::object()},
+             {"outcome", "dry run"},
              {"incumbent", {{"variant", fake.incumbent}, {"over_start", nullptr}}},
              {"budget", {{"evaluations", fake.iteration}, {"evaluations_left", nullptr}}},
              {"in_flight", nullptr},
@@ -158,6 +263,8 @@ const Verb& verb_brief() {
                 {"status", "string: open, paused or closed"},
                 {"title", "string: its heading"},
                 {"objective", "map: rule, plan, min_speedup, suite, problems, held_out, some"},
+                {"outcome",
+                 "string: what came of it, what is slower than the start or a rival, what to do"},
                 {"incumbent",
                  "map or null: variant, configuration, over_start (ratio), iteration, event"},
                 {"budget",

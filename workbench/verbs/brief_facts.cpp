@@ -103,6 +103,14 @@ Json BriefFacts::objective() const {
           {"some", problems}};
 }
 
+std::string BriefFacts::conclusion() const {
+  // The whole of it where there is room, else as many sentences as fit.
+  const std::size_t most = 3 * m_text_bytes;
+  std::string words = m_names.hide(outcome::paragraph(m_outcome));
+  if (words.size() > most) words = m_names.hide(outcome::headline(m_outcome));
+  return printable(words, most);
+}
+
 Json BriefFacts::incumbent() const {
   const IterationView* holder = incumbent_iteration(m_view);
   if (holder == nullptr) return nullptr;
@@ -252,7 +260,8 @@ Json BriefFacts::rivals() const {
 
 Json BriefFacts::next() const {
   Json list = Json::array();
-  for (const std::string& step : report::next_steps(m_view)) list.push_back(cut(step));
+  for (const std::string& step : outcome::next_steps(m_outcome)) list.push_back(cut(step));
+  for (const std::string& step : report::other_steps(m_view)) list.push_back(cut(step));
   return list;
 }
 

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "engine/settings.hpp"
+#include "outcome/outcome.hpp"
 #include "session/session.hpp"
 #include "verbs/suite_selection.hpp"
 
@@ -19,7 +20,11 @@ class BriefFacts {
   /// All references must outlive this.
   BriefFacts(const session::Session& session, const session::SessionView& view,
              const engine::SessionSettings& settings)
-      : m_session(session), m_view(view), m_settings(settings), m_names(settings.suite) {}
+      : m_session(session),
+        m_view(view),
+        m_settings(settings),
+        m_names(settings.suite),
+        m_outcome(outcome::outcome_of(view)) {}
 
   /// Cuts texts at this many bytes. Shapes of held-out problems are always hidden.
   void cut_texts_at(std::size_t bytes) { m_text_bytes = bytes; }
@@ -28,6 +33,8 @@ class BriefFacts {
   [[nodiscard]] std::string status() const;
   [[nodiscard]] std::string title() const;
   [[nodiscard]] Json objective() const;
+  /// What came of the session and what follows from it; only the headline where that is too long.
+  [[nodiscard]] std::string conclusion() const;
   [[nodiscard]] Json incumbent() const;  ///< null before there is one
   [[nodiscard]] Json budget() const;
   [[nodiscard]] Json in_flight() const;  ///< null when no iteration is open
@@ -48,6 +55,7 @@ class BriefFacts {
   const session::SessionView& m_view;
   const engine::SessionSettings& m_settings;
   ProblemNames m_names;
+  outcome::Outcome m_outcome;
   std::size_t m_text_bytes = 180;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "core/json.hpp"
 #include "engine/comparing.hpp"
@@ -16,6 +17,7 @@
 #include "problem/problem.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
+#include "verbs/bare_name.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/single_stages.hpp"
 #include "verbs/suite_selection.hpp"
@@ -56,6 +58,7 @@ Result<std::vector<Subject>> compared_subjects(Context& context, const Json& arg
     if (is_candidate && args.contains("configuration")) {
       asked["configuration"] = args["configuration"];
     }
+    WB_TRY_ASSIGN(asked, with_best_variant(context, std::move(asked), "variant"));
     WB_TRY_ASSIGN(Subject subject, subject_from_arguments(context, asked, "variant"));
     WB_TRY_ASSIGN(const auto judgements,
                   judge_or_fail(context, subject, problems,

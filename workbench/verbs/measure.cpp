@@ -9,6 +9,7 @@
 #include "problem/problem.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
+#include "verbs/bare_name.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/single_stages.hpp"
 #include "verbs/suite_selection.hpp"
@@ -30,7 +31,8 @@ namespace {
 constexpr std::uint64_t k_summary_seed = 13;
 
 Result<Json> measure_body(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
+  WB_TRY_ASSIGN(const Json asked, with_best_variant(context, args, "variant"));
+  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, asked, "variant"));
   WB_TRY_ASSIGN(const Suite suite, problems_of(context, args));
   const std::vector<Problem> problems = plain_problems(suite);
   WB_TRY(judge_or_fail(context, subject, problems));

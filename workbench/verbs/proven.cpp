@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
@@ -12,6 +14,7 @@
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
+#include "outcome/outcome.hpp"
 #include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
@@ -67,6 +70,25 @@ std::vector<const Fact*> built_as(const SessionView& view, std::string_view id,
   });
   std::sort(found.begin(), found.end(), [](auto* a, auto* b) { return a->seq < b->seq; });
   return found;
+}
+
+/// Sorts builds so that the one to take comes last: the wanted artifact, else the best by the
+/// session's outcome, else the last.
+void sort_best_last(std::vector<const Fact*>& built, const SessionView& view,
+                    std::string_view artifact_id) {
+  const outcome::Outcome made = outcome::outcome_of(view);
+  std::map<std::string, std::size_t> rank;
+  for (std::size_t i = 0; i < made.variants.size(); ++i) {
+    if (made.variants[i].passed) rank[made.variants[i].label] = made.variants.size() - i;
+  }
+  const auto place = [&](const Fact* fact) {
+    const bool is_wanted =
+        !artifact_id.empty() && text_of(fact->payload, "artifact_id") == artifact_id;
+    const auto found = rank.find(text_of(fact->payload, "subject"));
+    return std::pair(is_wanted, found == rank.end() ? std::size_t{0} : found->second);
+  };
+  std::stable_sort(built.begin(), built.end(),
+                   [&](const Fact* a, const Fact* b) { return place(a) < place(b); });
 }
 
 /// Verdicts of one subject: its passes, and its first failure.
@@ -212,17 +234,19 @@ Result<Subject> subject_of(Context& context, const session::Session& session, co
 }  // namespace
 
 Result<Proven> find_proven(Context& context, const session::Session& session, std::string_view id,
-                           const std::optional<Configuration>& configuration) {
+                           const std::optional<Configuration>& configuration,
+                           std::string_view artifact_id) {
   WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   const ProblemNames names(settings.suite);
-  const auto candidates = built_as(view, id, configuration);
+  auto candidates = built_as(view, id, configuration);
   if (candidates.empty()) {
     return Error{ErrorCode::not_found, "find a recorded pass of", std::string(id),
                  fmt::format("session {} never built it{}", session.folder().string(),
                              configuration ? " in this configuration" : ""),
                  "name a variant that `sdpa-wb report` of the session lists"};
   }
+  sort_best_last(candidates, view, artifact_id);
   const Fact* chosen = nullptr;
   Verdicts verdicts;
   const VerdictFact* failure = nullptr;

@@ -38,14 +38,17 @@ struct Proven {
   Json versions = Json::object(), environment = Json::object();
 };
 
-/// The last subject that `id` means (a label, or a kernel's name) and whose verdicts all are whole
-/// passes. `configuration` narrows a name. Its artifact comes from the cache or a new build; either
-/// way it is the one that passed. Errors: not_found (never built, no pass), wrong_result (a verdict
-/// failed), invalid (backend python), environment (a build on this machine gives a different
-/// artifact); those of the session's files and of builds.
+/// The subject that `id` means (a label, or a kernel's name) and whose verdicts all are whole
+/// passes: of several of one name the best confirmed one (outcome::Outcome::find), without figures
+/// the last. `configuration` narrows a name, and `artifact_id` says which one is wanted if it is
+/// there. Its artifact comes from the cache or a new build; either way it is the one that passed.
+/// Errors: not_found (never built, no pass), wrong_result (a verdict failed), invalid (backend
+/// python), environment (a build on this machine gives a different artifact); those of the
+/// session's files and of builds.
 Result<Proven> find_proven(engine::Context& context, const session::Session& session,
                            std::string_view id,
-                           const std::optional<variant::Configuration>& configuration);
+                           const std::optional<variant::Configuration>& configuration,
+                           std::string_view artifact_id = {});
 
 /// Why the recorded passes, the manifest or a restriction exclude the problem, or nothing.
 std::optional<std::string> outside_domain(const Proven& proven, const problem::Problem& problem);

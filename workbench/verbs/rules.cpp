@@ -199,7 +199,8 @@ RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& tabl
   }
   for (std::size_t i = 0; i < folders.size(); ++i) {
     const auto session = open_recorded(context.services, folders[i]);
-    auto proven = session ? find_proven(context, *session, rule.variant, rule.configuration)
+    auto proven = session ? find_proven(context, *session, rule.variant, rule.configuration,
+                                        i < own ? rule.artifact_id : std::string())
                           : Result<Proven>(session.error());
     std::optional<std::string> reason;
     if (!proven) {
@@ -207,7 +208,7 @@ RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& tabl
       proof.is_offered |= i < own && may_build && proven.error().code == ErrorCode::environment;
     } else if (i < own && !rule.artifact_id.empty() &&
                proven->subject.artifact.id != rule.artifact_id) {
-      reason = "its session's last pass is another artifact than the rule's";
+      reason = "its session's pass is of another artifact than the rule's";
     } else {
       reason = outside_domain(*proven, problem);
     }

@@ -12,6 +12,7 @@
 #include "engine/verb.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
+#include "verbs/bare_name.hpp"
 #include "verbs/single_stages.hpp"
 #include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"
@@ -93,7 +94,8 @@ Result<std::vector<std::string>> tools_of(const Json& args) {
 
 Result<Json> sanitize_body(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const std::vector<std::string> tools, tools_of(args));
-  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
+  WB_TRY_ASSIGN(const Json asked, with_best_variant(context, args, "variant"));
+  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, asked, "variant"));
   WB_TRY_ASSIGN(const problem::Suite suite, problems_of(context, args));
   // The tools slow a kernel down a hundredfold, and wrong accesses are at the edges.
   const std::vector<Problem> problems = args.contains("problem")

@@ -14,6 +14,7 @@
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
 #include "engine/worker.hpp"
+#include "verbs/bare_name.hpp"
 #include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
@@ -139,7 +140,8 @@ Json profile_row(const Problem& problem, const Outcome<protocol::ProfileResult>&
 }
 
 Result<Json> profile_variant(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, args, "variant"));
+  WB_TRY_ASSIGN(const Json asked, with_best_variant(context, args, "variant"));
+  WB_TRY_ASSIGN(const Subject subject, subject_from_arguments(context, asked, "variant"));
   WB_TRY_ASSIGN(const problem::Suite suite, problems_of(context, args));
   Json rows = Json::array();
   bool taken = true;

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 // `status`: the state of a session on one screen.
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "engine/spending.hpp"
 #include "engine/verb.hpp"
+#include "outcome/outcome.hpp"
 #include "report/report.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/verb.hpp"
@@ -21,9 +27,21 @@ using session::SessionView;
 
 namespace {
 
+/// The last lines of the screen: what came of the session so far, and what follows from it.
+std::string outcome_lines(const outcome::Outcome& made) {
+  std::string text = fmt::format("{:<10} {}\n", "outcome", outcome::headline(made));
+  const std::string lost = outcome::losses(made);
+  if (!lost.empty()) text += fmt::format("{:<10} {}\n", "lost", lost);
+  return text + fmt::format("{:<10} {}\n", "advice", outcome::advice_words(made));
+}
+
 Result<Json> status_of(const session::Session& session, const Clock& clock) {
-  WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::brief));
-  const SessionView& view = *current;
+  auto current = session.current(session::FoldDepth::full);
+  // A payload that cannot be read takes the outcome away, not the state.
+  const bool is_whole = current.ok();
+  if (!is_whole) current = session.current(session::FoldDepth::brief);
+  if (!current) return current.error();
+  const SessionView& view = **current;
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   const auto opened = parse_iso8601(view.opened.t);
   const double elapsed_s =
@@ -33,15 +51,19 @@ Result<Json> status_of(const session::Session& session, const Clock& clock) {
   WB_TRY_ASSIGN(const std::string warning, session.warning());
   std::int64_t closed = 0;
   for (const IterationView& iteration : view.iterations) closed += iteration.is_closed() ? 1 : 0;
+  std::optional<outcome::Outcome> made;
+  if (is_whole) made = outcome::outcome_of(view);
   return Json{{"status", to_string(view.status)},
               {"iterations", closed},
               {"incumbent", view.incumbent},
               {"best_speedup", best ? Json(*best) : Json(nullptr)},
+              {"outcome", made ? Json(outcome::headline(*made)) : Json(nullptr)},
+              {"advice", made ? Json(outcome::advice_words(*made)) : Json(nullptr)},
               {"cost", to_json(view.ledger)},
               {"stop_reason", stop.reason ? Json(*stop.reason) : Json(nullptr)},
               {"warning", warning.empty() ? Json(nullptr) : Json(warning)},
               {"text", (warning.empty() ? "" : "WARNING: " + warning + "\n") +
-                           report::render_status(view)}};
+                           report::render_status(view) + (made ? outcome_lines(*made) : "")}};
 }
 
 Result<Json> status_body(const Call& call) {
@@ -54,6 +76,8 @@ Result<Json> status_sample(FakeEngine& fake, const Json&) {
               {"iterations", fake.iteration + 1},
               {"incumbent", fake.incumbent},
               {"best_speedup", nullptr},
+              {"outcome", nullptr},
+              {"advice", nullptr},
               {"cost", Json::object()},
               {"stop_reason", fake.stop_reason()},
               {"warning", nullptr},
@@ -72,6 +96,8 @@ const Verb& verb_status() {
                           {"incumbent", "string: label"},
                           {"best_speedup",
                            "real or null: incumbent over the start, confirmed (ratio)"},
+                          {"outcome", "string or null: what came of it so far, in one line"},
+                          {"advice", "string or null: what to use and to do, by its outcome"},
                           {"cost", "map: ledger"},
                           {"stop_reason", "string or null: which budget or stop rule holds"},
                           {"warning", "string or null: which events the log lost, and what to do"},

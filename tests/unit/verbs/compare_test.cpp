@@ -147,3 +147,46 @@ TEST_CASE("only the plan hot has regimes", "[engine][standalone]") {
   CHECK(refused.error().code == ErrorCode::usage);
   CHECK(refused.error().message().find("--plan hot") != std::string::npos);
 }
+
+TEST_CASE("a bare name means its best confirmed variant once an iteration tried it",
+          "[engine][standalone]") {
+  Bench bench;
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(100);
+  bench.open();
+  const auto compared = [&](const Json& more) {
+    Json asked{{"candidate", "cpu_tiled"}, {"against", "cpu_unfused"}};
+    asked.update(more);
+    bench.call("compare", asked, bench.session);
+    return bench.events("comparison_made").back().payload["candidate"].get<std::string>();
+  };
+  const std::string by_default = compared(Json::object());
+  REQUIRE(bench.iterate({{"configuration", {{"TILE_M", 64}}}})["outcome"] == "win");
+  const std::string winner = bench.engine->session()->view(FoldDepth::full)->incumbent;
+  CHECK(winner != by_default);
+  CHECK(compared(Json::object()) == winner);
+  const Json measured = bench.call("measure", {{"variant", "cpu_tiled"}}, bench.session);
+  CHECK(measured["problems"].size() == 1);
+  CHECK(bench.events("turn_measured").back().payload["subject"] == winner);
+  // The caller's own configuration is taken as it is.
+  CHECK(compared({{"configuration", {{"TILE_M", 16}}}}) != winner);
+}
+
+TEST_CASE("sources that no iteration tried are meant as they are on disk", "[engine][standalone]") {
+  Bench bench;
+  const fs::path own = bench.folder.path() / "own";
+  fs::create_directories(own / "kernels");
+  fs::copy(source_dir() / "kernels" / "cpu_tiled", own / "kernels" / "cpu_tiled");
+  bench.roots.insert(bench.roots.begin(), own);
+  bench.restart();
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(100);
+  bench.open();
+  REQUIRE(bench.iterate()["outcome"] == "win");
+  const std::string winner = bench.engine->session()->view(FoldDepth::full)->incumbent;
+  const fs::path source = own / "kernels" / "cpu_tiled" / "kernel.cpp";
+  const std::string text = bench.file_system.read(source, 1u << 26).value();
+  REQUIRE(bench.file_system.write_atomic(source, text + "\n// edited\n", Durability::none).ok());
+  bench.call("compare", {{"candidate", "cpu_tiled"}, {"against", "cpu_unfused"}}, bench.session);
+  CHECK(bench.events("comparison_made").back().payload["candidate"] != winner);
+}

@@ -139,3 +139,23 @@ TEST_CASE("an artifact that cannot be had again is not proven here", "[engine][p
   CHECK(error.code == ErrorCode::environment);
   CHECK(error.message().find("another artifact") != std::string::npos);
 }
+
+TEST_CASE("a bare name is proven as the variant that won, not the loser after it",
+          "[engine][proven]") {
+  Bench bench;
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(100);
+  bench.open({{"problem", k_judged}});
+  REQUIRE(bench.iterate({{"configuration", {{"TILE_M", 64}}}})["outcome"] == "win");
+  const std::string winner = bench.engine->session()->view(session::FoldDepth::full)->incumbent;
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(150);
+  REQUIRE(bench.iterate({{"configuration", {{"TILE_M", 8}}}})["outcome"] == "no_gain");
+  const char* problem = "B=1 Hq=2 Sq=96 D=32 f16";
+  const Json told = proof(bench, "cpu_tiled", problem);
+  CHECK(told["variant"] == winner);
+  // A configuration narrows the name, and may name the loser.
+  const Json narrowed = bench.call(
+      "proof", {{"variant", "cpu_tiled"}, {"problem", problem}, {"configuration", {{"TILE_M", 8}}}},
+      bench.session);
+  CHECK(narrowed["variant"] != winner);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// The sentences of an outcome.
+#include "core/json.hpp"
+#include "outcome/outcome.hpp"
+#include "support/catch.hpp"
+#include "unit/outcome/story.hpp"
+
+namespace wb::test {
+
+using namespace outcome;
+using outcome::Outcome;  // core has one, too
+
+namespace {
+
+bool says(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+/// new@2 wins both; wide@3 is faster on the large problem, where new is behind torch_a.
+Story dispatched() {
+  Story story;
+  story.baseline();
+  story.iteration(1, "new@2", "win");
+  story.iteration(2, "wide@3", "no_gain");
+  for (const char* problem : {k_small, k_large}) {
+    const bool is_large = std::string(problem) == k_large;
+    story.add(1, {.problem = problem, .candidate = "new@2", .against = "base@1", .speedup = 4});
+    story.add(1, {.problem = problem,
+                  .candidate = "new@2",
+                  .against = "torch_a",
+                  .speedup = is_large ? 0.8 : 2,
+                  .role = "rival",
+                  .spread = 1.05});
+    story.add(2, {.problem = problem,
+                  .candidate = "wide@3",
+                  .against = "new@2",
+                  .speedup = is_large ? 1.5 : 0.5});
+    story.add(2, {.problem = problem,
+                  .candidate = "wide@3",
+                  .against = "torch_a",
+                  .speedup = is_large ? 1.2 : 1,
+                  .role = "rival",
+                  .spread = 1.05});
+  }
+  return story;
+}
+
+}  // namespace
+
+TEST_CASE("a dispatch is said with its parts, its counts and how to confirm it") {
+  const Outcome outcome = outcome_of(dispatched().view());
+  const std::string line = headline(outcome);
+  CHECK(says(line,
+             "dispatch: new@2 on 1, wide@3 on 1; ahead of torch_a on 2 of 2, 1.55x [1.48, "
+             "1.63] [e"));
+  CHECK(says(line, " over the start"));
+  CHECK(line.find('\n') == std::string::npos);
+  CHECK(says(advice_words(outcome), "Dispatch by problem: new@2 on 1, wide@3 on 1 (large)"));
+  CHECK(
+      says(advice_words(outcome), "confirm by `sdpa-wb compare wide@3 new@2` in one run on large"));
+  CHECK(losses(outcome).empty());
+}
+
+TEST_CASE("a rival that stays ahead is kept, and the loss has its figure and event") {
+  Story story;
+  story.baseline();
+  story.iteration(1, "new@2", "win");
+  std::int64_t lost = 0;
+  for (const char* problem : {k_small, k_large}) {
+    story.add(1, {.problem = problem, .candidate = "new@2", .against = "base@1", .speedup = 4});
+    lost = story.add(1, {.problem = problem,
+                         .candidate = "new@2",
+                         .against = "torch_a",
+                         .speedup = std::string(problem) == k_large ? 0.8 : 2,
+                         .role = "rival",
+                         .spread = 1.05});
+  }
+  const Outcome outcome = outcome_of(story.view());
+  CHECK(says(headline(outcome), "adopt new@2; ahead of torch_a on 1 of 2, behind on 1, 1.26x"));
+  CHECK(says(losses(outcome), "Slower than a rival: large 0.80x [0.76, 0.84] [e" +
+                                  std::to_string(lost) + "] of torch_a."));
+  CHECK(advice_words(outcome) == "Use new@2 in place of the start; keep torch_a on large.");
+  CHECK(says(paragraph(outcome), "Adopt new@2; ahead of"));
+}
+
+TEST_CASE("where every rival is faster the words do not say ahead of it") {
+  Story story;
+  story.baseline();
+  for (const char* problem : {k_small, k_large}) {
+    story.add(0, {.problem = problem,
+                  .candidate = "base@1",
+                  .against = "torch_a",
+                  .speedup = 0.5,
+                  .phase = "baseline",
+                  .role = "rival"});
+  }
+  const Outcome outcome = outcome_of(story.view());
+  CHECK(says(headline(outcome), "keep the start base@1; ahead of torch_a on 0 of 2, behind on 2"));
+  CHECK(advice_words(outcome) ==
+        "Keep the start base@1; on every problem measured a rival is faster; keep torch_a on "
+        "small, large.");
+}
+
+TEST_CASE("names of others cannot steer a terminal") {
+  Story story("base@1");
+  story.baseline();
+  story.iteration(1, "new\x1b[2J@2", "win");
+  story.add(1,
+            {.problem = k_small, .candidate = "new\x1b[2J@2", .against = "base@1", .speedup = 4});
+  CHECK(paragraph(outcome_of(story.view())).find('\x1b') == std::string::npos);
+}
+
+}  // namespace wb::test
