@@ -16,7 +16,7 @@ logger.addHandler(logging.NullHandler())
 class Progress:
     """Where a running verb is. `done` of `total` steps of the stage; times in seconds (`left_s`: of
     the wall budget, else an estimate), `best_speedup` (ratio) of the incumbent over the start,
-    `cost_usd` in USD, None where no rate was given."""
+    `cost_usd` in USD, None where no rate was given, `is_list_price` where public prices made it."""
 
     stage: str
     what: str
@@ -27,6 +27,7 @@ class Progress:
     elapsed_s: float
     left_s: float | None
     cost_usd: float | None
+    is_list_price: bool = False
 
     def __str__(self) -> str:
         counted = f" {self.done}/{self.total}" if self.total else ""

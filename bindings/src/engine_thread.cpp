@@ -63,7 +63,8 @@ Json progress_json(const engine::Progress& progress) {
           {"best_speedup", number(progress.best_speedup)},
           {"elapsed_s", progress.elapsed_s},
           {"left_s", number(progress.left_s)},
-          {"cost_usd", number(progress.cost_usd)}};
+          {"cost_usd", number(progress.cost_usd)},
+          {"is_list_price", progress.is_list_price}};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ class FakeToolchain final : public variant::Toolchain {
  public:
   std::string version = "fake-cc 1.0";
   std::string refused_text = "does not compile";
+  double refused_cpu_s = 0.01;  ///< used before it refuses
 
   Result<variant::CompilerIdentity> identity() const override {
     return variant::CompilerIdentity{"fake-cc", version,
@@ -26,7 +27,7 @@ class FakeToolchain final : public variant::Toolchain {
     for (const auto& [path, text] : variant.files) {
       if (text.find(refused_text) != std::string::npos) {
         return Failure{Invalidity::compile, "the compiler refused " + path,
-                       path + ": does not compile"};
+                       path + ": does not compile", refused_cpu_s};
       }
     }
     std::ofstream(output) << build_id;

@@ -108,6 +108,7 @@ Json to_json(const Roadmap& roadmap) {
           {"hours_high", roadmap.hours_high},
           {"measuring_s", or_null(roadmap.measuring_s)},
           {"measuring_usd", or_null(roadmap.measuring_usd)},
+          {"measuring_by_list_price", roadmap.is_list_price},
           {"unseen", roadmap.unseen}};
 }
 

@@ -171,6 +171,7 @@ void add_cost(const Situation& situation, Roadmap& roadmap) {
   roadmap.measuring_s = *situation.iteration_s * static_cast<double>(steps);
   if (situation.device_usd_per_hour) {
     roadmap.measuring_usd = *roadmap.measuring_s / 3600 * *situation.device_usd_per_hour;
+    roadmap.is_list_price = situation.is_list_price;
   }
 }
 

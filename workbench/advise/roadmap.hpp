@@ -52,7 +52,8 @@ struct Situation {
   std::map<std::string, std::vector<std::string>> causes;
   double target_ratio = 1;  ///< wanted speed over the fastest rival, geometric mean over the suite
   std::optional<double> iteration_s;          ///< mean wall time of the iterations so far
-  std::optional<double> device_usd_per_hour;  ///< the given rate
+  std::optional<double> device_usd_per_hour;  ///< the given rate, else a list price
+  bool is_list_price = false;                 ///< it is a list price
 };
 
 /// Accuracy of past predictions: the share of the predicted logarithm that was measured.
@@ -106,6 +107,7 @@ struct Roadmap {
   double hours_low = 0, hours_high = 0;  ///< of all stages: the catalogue's estimates
   std::optional<double> measuring_s;     ///< of one iteration per step
   std::optional<double> measuring_usd;
+  bool is_list_price = false;       ///< measuring_usd is by a list price
   std::vector<std::string> unseen;  ///< facts missing in the log
 };
 

@@ -52,7 +52,8 @@ std::string progress_text(const engine::Progress& progress) {
   if (progress.best_speedup) text += fmt::format("  best {:.2f}x", *progress.best_speedup);
   text += fmt::format("  {} elapsed", minutes(progress.elapsed_s));
   if (progress.left_s) text += fmt::format("  ~{} left", minutes(*progress.left_s));
-  text += progress.cost_usd ? fmt::format("  ${:.4f}", *progress.cost_usd)
+  text += progress.cost_usd ? fmt::format("  ${:.4f}{}", *progress.cost_usd,
+                                          progress.is_list_price ? " (list price)" : "")
                             : std::string("  cost: rate not given");
   return text;
 }

@@ -20,6 +20,7 @@ struct Failure {
   Invalidity invalidity = Invalidity::environment;
   std::string message;           ///< our sentence that says what happened
   std::string untrusted_output;  ///< compiler text or output of the variant, capped
+  double compile_cpu_s = 0;      ///< used by a compiler that failed; it costs like one that built
 };
 
 template <typename T>

@@ -195,9 +195,7 @@ Result<Subject> prepare_start(Context& context) {
   return *std::move(start);
 }
 
-}  // namespace
-
-Result<Json> run_baseline(Context& context, std::int64_t number) {
+Result<Json> measure_baseline(Context& context, std::int64_t number) {
   context.iteration = number;
   WB_TRY(context.log("iteration_opened", {{"iteration", number},
                                           {"parent", nullptr},
@@ -257,6 +255,15 @@ Result<Json> run_baseline(Context& context, std::int64_t number) {
                                    .predicted_speedup = {}}));
   context.incumbent = std::move(start);
   context.iteration = -1;
+  return rows;
+}
+
+}  // namespace
+
+Result<Json> run_baseline(Context& context, std::int64_t number) {
+  Result<Json> rows = measure_baseline(context, number);
+  // One that fails has used the device all the same; its own error is the one to report.
+  if (!rows) (void)context.spending->debit_device("baseline");
   return rows;
 }
 

@@ -31,7 +31,8 @@ std::string speedup_text(const Json& closed) {
 
 std::string cost_text(const Ledger& ledger) {
   const Ledger::Total total = ledger.total();
-  return total.complete ? fmt::format("${:.4f}", total.usd) : "rate not given";
+  if (!total.complete) return "rate not given";
+  return fmt::format("${:.4f}{}", total.usd, total.is_listed ? " (list price)" : "");
 }
 
 double device_seconds(const Ledger& ledger) {

@@ -82,6 +82,7 @@ void Context::report_progress(Progress progress) const {
   progress.best_speedup = spending->best_speedup;
   const session::Ledger::Total total = spending->spent.total();
   if (total.complete) progress.cost_usd = total.usd;
+  progress.is_list_price = total.is_listed;
   if (settings.budget.wall_s) {
     progress.left_s = *settings.budget.wall_s - progress.elapsed_s;
   } else if (settings.budget.evaluations && iteration >= 0) {
@@ -117,6 +118,11 @@ Result<void> restore_context(Context& context) {
   const auto rebuild = [&](const std::string& id) -> Result<Subject> {
     WB_TRY_ASSIGN(const auto resolved, resolve_variant(context, id));
     Outcome<Subject> subject = build_subject(context, resolved.first, resolved.second);
+    const double cpu_s = !subject                          ? subject.error().compile_cpu_s
+                         : subject->artifact.record.cached ? 0
+                                                           : subject->artifact.record.cpu_s;
+    // The cache was emptied since, or lies on another machine.
+    if (cpu_s > 0) WB_TRY(context.spending->debit(session::CostItem::compile_cpu, cpu_s, id));
     if (!subject) {
       return Error{ErrorCode::environment, "build again", id, subject.error().message,
                    "was the toolchain changed? `sdpa-wb doctor` tells"};

@@ -56,8 +56,8 @@ struct Context : HeldSession {
   const std::unique_ptr<Spending> spending;
   const std::unique_ptr<RecentSession> recent;
 
-  /// Releases the held session; later calls see nothing of it. The worker is kept if the next call
-  /// wants the same hello.
+  /// Releases the held session; later calls see nothing of it, nor pay for it. The worker is kept
+  /// if the next call wants the same hello.
   void let_go();
   /// The number of the running iteration; null outside, where `check`, `measure` and `compare` also
   /// log.

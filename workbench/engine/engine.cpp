@@ -222,6 +222,7 @@ Result<void> Engine::pause(std::string_view reason) {
   WB_TRY_ASSIGN(const SessionView view, context.session->view(FoldDepth::brief));
   if (view.status == SessionStatus::closed) return {};
   WB_TRY(abandon_in_flight(context, view, reason));
+  WB_TRY(context.spending->debit_device("interrupted"));  // of a call outside iterations
   WB_TRY(context.log("session_paused", {{"reason", reason}}));
   report_end_milestone(context, "paused", reason);
   m_state->let_go();

@@ -8,6 +8,7 @@
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
+#include "engine/spending.hpp"
 
 namespace wb::engine {
 
@@ -165,6 +166,8 @@ Result<Json> RecordedCalls::run(const SessionCall& call,
     forget();
     return result;
   }
+  // What the call measured and did not debit itself, as `check` and `compare` do not.
+  WB_TRY(m_context.spending->debit_device(call.verb));
   Json answer{{"n", n}};
   if (result) {
     answer["result"] = *result;

@@ -29,6 +29,7 @@ struct Progress {
   double elapsed_s = 0;
   std::optional<double> left_s = {};    ///< of the wall budget, or an estimate without one
   std::optional<double> cost_usd = {};  ///< nothing without a rate
+  bool is_list_price = false;           ///< of the cost, at least in part
 };
 
 using ProgressSink = std::function<void(const Progress&)>;

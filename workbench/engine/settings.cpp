@@ -15,7 +15,6 @@ namespace wb::engine {
 
 using measure::Comparison;
 using problem::Suite;
-using session::Rates;
 
 namespace {
 
@@ -52,9 +51,10 @@ Comparison unchanged(double confidence) {
   return comparison;
 }
 
-Result<Rates> read_rates(const Json& opened) {
+Result<void> check_rates(const Json& opened) {
   const auto found = opened.find("rates");
-  return found == opened.end() ? Result<Rates>(Rates{}) : session::rates_from_json(*found);
+  if (found != opened.end()) WB_TRY(session::rates_from_json(*found));
+  return {};
 }
 
 Result<Suite> read_suite(const Json& opened) {
@@ -275,7 +275,8 @@ Result<SessionSettings> settings_from_json(const Json& opened) {
   WB_TRY_ASSIGN(settings.objective, objective_from_json(opened.value("objective", Json::object())));
   WB_TRY_ASSIGN(settings.budget, budget_from_json(opened.value("budget", Json::object())));
   WB_TRY_ASSIGN(settings.stop, stop_rules_from_json(opened.value("stop", Json::object())));
-  WB_TRY_ASSIGN(settings.rates, read_rates(opened));
+  WB_TRY(check_rates(opened));
+  settings.prices = session::prices_of(opened, Json(nullptr));
   return settings;
 }
 

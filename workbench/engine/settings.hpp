@@ -17,7 +17,7 @@
 #include "measure/plan.hpp"
 #include "measure/statistics.hpp"
 #include "problem/suite.hpp"
-#include "session/ledger.hpp"
+#include "session/list_prices.hpp"
 #include "variant/variant.hpp"
 
 namespace wb::engine {
@@ -79,7 +79,7 @@ struct SessionSettings {
   Objective objective;
   Budget budget;
   StopRules stop;
-  session::Rates rates;
+  session::Prices prices;  ///< the session's own rates, else the list prices that it recorded
   std::string backend = "cpu", start_variant, effort = "standard", title;
   /// The stored variant that the session starts from, if any: its id and configuration.
   std::optional<std::pair<std::string, variant::Configuration>> stored_start;

@@ -26,14 +26,17 @@ std::string closed_word(const session::IterationView& iteration, std::string_vie
 }  // namespace
 
 Result<void> Spending::debit(CostItem item, double quantity_s, std::string_view what, Json parts) {
-  const auto usd = session::price_usd(m_context.settings.rates, item, quantity_s);
-  spent.debit(item, quantity_s, usd);
+  const session::Prices& prices = m_context.settings.prices;
+  const auto usd = session::price_usd(prices.rates, item, quantity_s);
+  const bool is_listed = usd && prices.is_listed(item);
+  spent.debit(item, quantity_s, usd, is_listed);
   Json debited{{"iteration", m_context.iteration_or_null()},
                {"item", to_string(item)},
                {"quantity", quantity_s},
                {"unit", "s"},
                {"usd", usd ? Json(*usd) : Json(nullptr)},
                {"what", what}};
+  if (is_listed) debited["priced_by"] = session::k_priced_by_list;
   if (!parts.is_null()) debited["parts"] = std::move(parts);
   WB_TRY(m_context.log("cost_debited", std::move(debited)));
   return {};
@@ -71,6 +74,7 @@ std::map<std::string, double> Spending::take_worker_time() {
 }
 
 void Spending::forget() {
+  collect_worker_time();  // spent on no session, or debited to the one let go
   spent = {};
   best_speedup.reset();
   reported_budget_share = 0;
@@ -106,7 +110,8 @@ StopDecision stop_decision(const session::SessionView& view, const Budget& budge
   if (budget.usd) {
     const session::Ledger::Total total = view.ledger.total();
     if (total.usd >= *budget.usd && !decision.reason) {
-      decision.reason = fmt::format("budget: ${:.2f} of ${:.2f}", total.usd, *budget.usd);
+      decision.reason = fmt::format("budget: ${:.2f} of ${:.2f}{}", total.usd, *budget.usd,
+                                    total.is_listed ? " (list price)" : "");
     }
     if (!total.complete) {
       decision.warning =

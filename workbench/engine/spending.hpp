@@ -39,7 +39,7 @@ class Spending {
   void collect_worker_time();
   /// The worker wall time by verb since the last debit, which is then never debited here.
   std::map<std::string, double> take_worker_time();
-  /// After the session was released.
+  /// After the session was released: the next one does not pay for what was before it.
   void forget();
 
  private:

@@ -232,6 +232,7 @@ Result<void> log_built(Context& context, const Variant& variant, const Configura
     event["artifact_id"] = "";
     event["outcome"] = to_string(subject.error().invalidity);
     event["message"] = subject.error().message;
+    record.cpu_s = subject.error().compile_cpu_s;
     keep_output(subject.error().untrusted_output);
   }
   if (!record.target.empty()) event["target"] = record.target;

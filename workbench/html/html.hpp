@@ -37,6 +37,7 @@ struct SiteEntry {
   double device_s = 0, usd = 0;                                      ///< usd: as in `cost`
   int usd_decimals = 2;                                              ///< as in `cost`
   bool is_used = false, is_priced = true;  ///< something was debited; all of it had a rate
+  bool is_listed = false;                  ///< some of it was priced by list prices
   bool is_redacted = false;
 };
 

@@ -112,21 +112,24 @@ std::string day(const std::string& t) {
   return "<span class=\"nowrap\">" + words(t.substr(0, 10), 20) + "</span>";
 }
 
-/// The total cost of sessions: "$12.30", "$12.30 and what has no rate", "rate not given".
+/// The total cost of sessions: "$12.30", "$12.30 (list price) and what has no rate", "rate not
+/// given".
 struct Money {
   double usd = 0;
   int decimals = 2;
-  bool is_used = false, is_priced = true;
+  bool is_used = false, is_priced = true, is_listed = false;
 
   void add(const SiteEntry& entry) {
     usd += entry.usd;
     is_used = is_used || entry.is_used;
     is_priced = is_priced && entry.is_priced;
+    is_listed = is_listed || entry.is_listed;
   }
   [[nodiscard]] std::string str() const {
     if (!is_used) return "none";
     if (!is_priced && !(usd > 0)) return "rate not given";
-    return "$" + report::fixed(usd, decimals) + (is_priced ? "" : " and what has no rate");
+    return fmt::format("${}{}{}", report::fixed(usd, decimals), report::list_mark(is_listed),
+                       is_priced ? "" : " and what has no rate");
   }
 };
 
@@ -259,6 +262,7 @@ Result<SiteEntry> site_entry(const session::Session& session, std::string name) 
   for (const report::CostCell& cell : total.cells) {
     entry.is_used = entry.is_used || cell.used;
     entry.is_priced = entry.is_priced && (cell.priced || !cell.used);
+    entry.is_listed = entry.is_listed || cell.listed;
   }
   const auto device = view->ledger.items.find(CostItem::device);
   if (device != view->ledger.items.end()) entry.device_s = device->second.quantity;

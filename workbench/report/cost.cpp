@@ -48,23 +48,34 @@ struct RawRow {
   std::vector<std::int64_t> events;
 };
 
-std::vector<RawRow> raw_rows(const session::SessionView& view) {
+std::vector<RawRow> raw_rows(const Facts& facts) {
   std::vector<RawRow> rows;
-  const IterationView& outside = view.outside;
+  const IterationView& outside = facts.view.outside;
   if (!outside.ledger.items.empty()) {
-    rows.push_back({std::nullopt, outside.ledger, std::nullopt, seqs(outside.costs)});
+    rows.push_back(
+        {std::nullopt, facts.prices.priced(outside.ledger), std::nullopt, seqs(outside.costs)});
   }
-  for (const IterationView& iteration : view.iterations) {
-    RawRow row{iteration.number, iteration.ledger, std::nullopt, seqs(iteration.costs)};
+  for (const IterationView& iteration : facts.view.iterations) {
+    RawRow row{iteration.number, facts.prices.priced(iteration.ledger), std::nullopt,
+               seqs(iteration.costs)};
     if (iteration.closed) row.wall_s = seconds_between(iteration.opened.t, iteration.closed->t);
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-std::string per_hour(const Json& rates, std::string_view key) {
-  const auto rate = number(rates, key);
-  return rate ? "$" + fmt::format("{}", *rate) + " an hour" : "rate not given";
+/// Those of a running iteration are debited at its end.
+session::UndebitedTurns undebited_turns(const session::SessionView& view) {
+  return view.in_flight() == nullptr ? view.undebited : session::UndebitedTurns{};
+}
+
+std::string per_hour(const std::optional<double>& rate,
+                     const std::optional<session::ListPrice>& listed) {
+  if (!rate) return "rate not given";
+  std::string out = fmt::format("${:g} an hour", *rate);
+  if (!listed) return out;
+  return out + fmt::format(", list price of {} on {}", inline_text(listed->of, 40),
+                           inline_text(listed->date, 10));
 }
 
 }  // namespace
@@ -73,6 +84,10 @@ std::string_view item_name(CostItem item) {
   return item == CostItem::compile_cpu ? "compiler"
          : item == CostItem::device    ? "device"
                                        : "tokens";
+}
+
+std::string_view list_mark(bool is_listed) {
+  return is_listed ? " (list price)" : "";
 }
 
 std::string_view item_title(CostItem item) {
@@ -84,7 +99,8 @@ std::string_view item_unit(CostItem item) {
 }
 
 CostGrid::CostGrid(const Facts& facts) {
-  const std::vector<RawRow> raw = raw_rows(facts.view);
+  const std::vector<RawRow> raw = raw_rows(facts);
+  m_undebited = undebited_turns(facts.view);
   std::array<double, 3> sums{};
   double usd_sum = 0, wall_sum_s = 0;
   for (const RawRow& row : raw) {
@@ -112,11 +128,13 @@ CostGrid::CostGrid(const Facts& facts) {
       CostCell& cell = row.cells[index(item)];
       cell.used = line.quantity > 0;  // a quantity of 0 costs 0 at any rate
       cell.priced = line.usd.has_value();
+      cell.listed = cell.used && line.is_listed;
       cell.quantity = to_steps(line.quantity, m_decimals[index(item)]);
       cell.usd = to_steps(line.usd.value_or(0), m_usd_decimals);
       CostCell& sum = m_total.cells[index(item)];
       sum.used = sum.used || cell.used;
       sum.priced = sum.priced && (cell.priced || !cell.used);
+      sum.listed = sum.listed || cell.listed;
       sum.quantity.steps += cell.quantity.steps;
       sum.usd.steps += cell.usd.steps;
     }
@@ -134,7 +152,8 @@ std::string CostGrid::wall(const CostRow& row) const {
 
 std::string CostGrid::usd(const CostCell& cell) const {
   if (!cell.used) return "none";
-  return cell.priced ? "$" + print(cell.usd, m_usd_decimals) : "rate not given";
+  if (!cell.priced) return "rate not given";
+  return fmt::format("${}{}", print(cell.usd, m_usd_decimals), list_mark(cell.listed));
 }
 
 double CostGrid::known_usd(const CostRow& row) const {
@@ -147,20 +166,22 @@ double CostGrid::known_usd(const CostRow& row) const {
 
 std::string CostGrid::usd(const CostRow& row) const {
   std::string missing;
-  bool any_priced = false, any_used = false;
+  bool any_priced = false, any_used = false, is_listed = false;
   for (const CostItem item : k_items) {
     const CostCell& cell = row.cells[index(item)];
     if (!cell.used) continue;
     any_used = true;
     if (cell.priced) {
       any_priced = true;
+      is_listed = is_listed || cell.listed;
     } else {
       missing += (missing.empty() ? "" : ", ") + std::string(item_name(item));
     }
   }
   if (!any_used) return "none";
   if (!any_priced) return "rate not given";
-  const std::string known = "$" + fixed(known_usd(row), m_usd_decimals);
+  const std::string known =
+      fmt::format("${}{}", fixed(known_usd(row), m_usd_decimals), list_mark(is_listed));
   return missing.empty() ? known : known + " + " + missing + " (rate not given)";
 }
 
@@ -172,19 +193,22 @@ std::string CostGrid::spend() const {
     out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ", item_title(item), quantity(item, cell),
                        fmt::format(" {}", item_unit(item)));
   }
-  if (out.empty()) return "nothing debited";
-  return usd(m_total) + " (" + out + ")";
+  out = out.empty() ? "nothing debited" : usd(m_total) + " (" + out + ")";
+  if (m_undebited.count == 0) return out;
+  return out + fmt::format("; not debited: {}, {} s of timing alone",
+                           count(m_undebited.count, "turn"), fixed(m_undebited.timed_s, 1));
 }
 
 namespace {
 
 /// The amount and rate of each kind of spending, and their sum.
 std::string item_table(const Facts& facts, const CostGrid& grid) {
-  const Json& rates = field(facts.view.opened.payload, "rates");
+  const session::Prices& known = facts.prices;
   const std::string source = cite(facts.view.opened.seq);
-  const auto tokens = number(rates, "token_usd_per_million");
+  const auto& tokens = known.rates.token_usd_per_million;
   const std::array<std::string, 3> prices{
-      per_hour(rates, "compile_cpu_usd_per_hour"), per_hour(rates, "device_usd_per_hour"),
+      per_hour(known.rates.compile_cpu_usd_per_hour, known.compile_cpu),
+      per_hour(known.rates.device_usd_per_hour, known.device),
       tokens ? fmt::format("${} a million", *tokens) : std::string("rate not given")};
   Table table({"item", "used>", "unit", "rate>", "cost>"});
   for (const CostItem item : k_items) {
@@ -207,6 +231,7 @@ CostRow folded(const std::vector<CostRow>& rows, std::size_t n) {
       const CostCell& added = rows[i].cells[c];
       cell.used = cell.used || added.used;
       cell.priced = cell.priced && (added.priced || !added.used);
+      cell.listed = cell.listed || added.listed;
       cell.quantity.steps += added.quantity.steps;
       cell.usd.steps += added.usd.steps;
     }
@@ -249,8 +274,15 @@ std::string part_table(const CostGrid& grid) {
 
 std::string cost_section(const Facts& facts, const CostGrid& grid) {
   std::string out = "## Cost\n\n";
-  if (grid.rows().empty()) return out + "Nothing was debited.\n\n";
+  const session::UndebitedTurns left = undebited_turns(facts.view);
+  if (grid.rows().empty() && left.count == 0) return out + "Nothing was debited.\n\n";
   out += item_table(facts, grid) + part_table(grid);
+  if (left.count > 0) {
+    out += fmt::format(
+        "No debit holds {} outside iterations{}: their timed parts alone took {} s, and the device "
+        "was in use for longer.\n\n",
+        count(left.count, "turn"), cite({left.first_seq, left.last_seq}), fixed(left.timed_s, 1));
+  }
   const auto whole_s = seconds_between(facts.view.opened.t, facts.view.last_t);
   out += "Both totals are sums of the parts as printed.";
   if (whole_s && grid.total().has_wall) {
@@ -274,9 +306,12 @@ std::string iteration_cost(const IterationView& iteration) {
                                                                   : "tokens";
       if (text(fact.payload, "item") == word) events.push_back(fact.seq);
     }
-    out += fmt::format("- {}: {} {}, {}{}\n", item_title(item),
-                       fixed(line.quantity, item == CostItem::tokens ? 0 : 3), item_unit(item),
-                       line.usd ? "$" + fixed(*line.usd, 6) : "rate not given", cite(events));
+    out +=
+        fmt::format("- {}: {} {}, {}{}\n", item_title(item),
+                    fixed(line.quantity, item == CostItem::tokens ? 0 : 3), item_unit(item),
+                    line.usd ? fmt::format("${}{}", fixed(*line.usd, 6), list_mark(line.is_listed))
+                             : "rate not given",
+                    cite(events));
   }
   return out.empty() ? "Nothing was debited yet.\n" : out;
 }

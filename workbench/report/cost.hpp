@@ -19,8 +19,9 @@ struct Steps {
 
 struct CostCell {
   Steps quantity, usd;
-  bool used = false;   ///< something was debited
-  bool priced = true;  ///< every debit had a rate
+  bool used = false;    ///< something was debited
+  bool priced = true;   ///< every debit had a rate
+  bool listed = false;  ///< priced by list prices, at least in part
 };
 
 struct CostRow {
@@ -39,21 +40,25 @@ class CostGrid {
   /// "12.3", a sum of the column's parts.
   [[nodiscard]] std::string quantity(session::CostItem item, const CostCell& cell) const;
   [[nodiscard]] std::string wall(const CostRow& row) const;
-  /// "$0.0123", "rate not given", or "$0.0123 + device (rate not given)".
+  /// "$0.0123", "$0.0123 (list price)", "rate not given", or "$0.0123 + device (rate not given)".
   [[nodiscard]] std::string usd(const CostRow& row) const;
   [[nodiscard]] std::string usd(const CostCell& cell) const;
   /// The sum that usd(row) prints, and its number of decimals.
   [[nodiscard]] double known_usd(const CostRow& row) const;
   [[nodiscard]] int usd_decimals() const { return m_usd_decimals; }
-  /// "device 41.2 s, compiler 3.1 CPU s: rate not given".
+  /// "device 41.2 s, compiler 3.1 CPU s: rate not given", and turns that were never debited.
   [[nodiscard]] std::string spend() const;
 
  private:
   std::vector<CostRow> m_rows;
   CostRow m_total;
+  session::UndebitedTurns m_undebited;
   std::array<int, 3> m_decimals{};
   int m_usd_decimals = 2, m_wall_decimals = 0;
 };
+
+/// Behind a sum of money: " (list price)" where list prices made it, else nothing.
+std::string_view list_mark(bool is_listed);
 
 /// What is priced: "compiler", "device", "tokens"; its title ("agent" for tokens); its unit.
 std::string_view item_name(session::CostItem item);

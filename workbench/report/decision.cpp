@@ -79,11 +79,11 @@ std::string decision_section(const Page& page) {
                  ? "open the next session from the incumbent and take the first of the next steps"
                  : "`sdpa-wb resume` and take the first of the next steps",
              average_cost(page)});
-  const auto rate = number(field(view.opened.payload, "rates"), "device_usd_per_hour");
+  const auto& rate = facts.prices.rates.device_usd_per_hour;
   table.row(
       {"stop", "the session folder keeps everything",
-       rate ? fmt::format("nothing; a device kept waiting costs ${} an hour{}", *rate,
-                          cite(view.opened.seq))
+       rate ? fmt::format("nothing; a device kept waiting costs ${:g} an hour{}{}", *rate,
+                          list_mark(facts.prices.device.has_value()), cite(view.opened.seq))
             : std::string("nothing; what a waiting device costs is not known (rate not given)")});
   return out + table.str() + "\n";
 }

@@ -34,7 +34,11 @@ bool RivalFacts::stands(const std::string& problem) const {
   return passed.contains(problem) && !failed.contains(problem);
 }
 
-Facts::Facts(const session::SessionView& session_view) : view(session_view) {
+Facts::Facts(const session::SessionView& session_view)
+    : view(session_view),
+      prices(session::prices_of(
+          view.opened.payload,
+          view.environment ? field(view.environment->payload, "device") : Json(nullptr))) {
   const Json& objective = field(view.opened.payload, "objective");
   rule = text(objective, "rule");
   plan = text(objective, "plan");

@@ -16,6 +16,7 @@
 #include "measure/conditions.hpp"
 #include "problem/names.hpp"
 #include "report/fields.hpp"
+#include "session/list_prices.hpp"
 #include "session/view.hpp"
 
 namespace wb::report {
@@ -109,6 +110,7 @@ struct Facts {
   explicit Facts(const session::SessionView& session_view);
 
   const session::SessionView& view;
+  session::Prices prices;          ///< the session's rates, else list prices
   std::string rule, plan, regime;  ///< of the objective
   std::vector<SuiteEntry> suite;
   const session::IterationView* baseline = nullptr;  ///< the last one; nullptr before it opened

@@ -256,6 +256,7 @@ std::string first_screen(const Page& page) {
   const auto line = [&](const char* name, const std::string& words) {
     out += fmt::format("- **{}:** {}\n", name, words);
   };
+  if (const std::string goals = goals_line(page); !goals.empty()) line("Goals", goals + ".");
   line("Outcome", outcome_line(page));
   line("Gain", gain_line(page));
   line("Lost", lost_line(page));

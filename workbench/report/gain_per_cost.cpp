@@ -41,7 +41,7 @@ std::string so_far(const Page& page, const std::optional<Gain>& gained) {
     return fmt::format("- No gain was accepted: {} brought none.\n", page.costs.spend());
   }
   const double percents = (*gained->ratio.value - 1) * 100;
-  const Ledger& ledger = page.facts.view.ledger;
+  const Ledger ledger = page.facts.prices.priced(page.facts.view.ledger);
   const Ledger::Total total = ledger.total();
   const double device_s = device_s_of(ledger);
   std::string out = "- Each percent accepted";
@@ -52,13 +52,15 @@ std::string so_far(const Page& page, const std::optional<Gain>& gained) {
   } else {
     out += " took";
   }
-  out += total.complete ? " $" + two_digits(total.usd / percents) : " money at a rate not given";
+  out += total.complete
+             ? fmt::format(" ${}{}", two_digits(total.usd / percents), list_mark(total.is_listed))
+             : " money at a rate not given";
   return out + fmt::format(": {} over the start{}; spent: {}.\n", speedup(gained->ratio.value),
                            cite(gained->events), page.costs.spend());
 }
 
 /// The cost per iteration, over all iterations, with and without a gain.
-std::string each_try(const std::vector<const IterationView*>& tries, std::size_t wins) {
+std::string each_try(const Page& page, const std::vector<const IterationView*>& tries) {
   if (tries.size() < k_least_tries) {
     return fmt::format("- What a try takes is not said: {} of the {} needed closed.\n",
                        tries.size(), k_least_tries);
@@ -67,20 +69,21 @@ std::string each_try(const std::vector<const IterationView*>& tries, std::size_t
   Ledger::Total spent;
   for (const IterationView* iteration : tries) {
     device_s += device_s_of(iteration->ledger);
-    const Ledger::Total total = iteration->ledger.total();
+    const Ledger::Total total = page.facts.prices.priced(iteration->ledger).total();
     spent.usd += total.usd;
     spent.complete = spent.complete && total.complete;
+    spent.is_listed = spent.is_listed || total.is_listed;
   }
   const auto n = static_cast<double>(tries.size());
   std::string out = fmt::format("- A try took {} s of the device", two_digits(device_s / n));
   if (!spent.complete) {
     out += " and money at a rate not given";
   } else if (spent.usd > 0) {
-    out += fmt::format(" and ${} (a dollar buys {} of them)", two_digits(spent.usd / n),
-                       two_digits(n / spent.usd));
+    out += fmt::format(" and ${}{} (a dollar buys {} of them)", two_digits(spent.usd / n),
+                       list_mark(spent.is_listed), two_digits(n / spent.usd));
   }
-  return out + fmt::format(" on average; {} of {} gained. Later ones tend to gain less.\n", wins,
-                           tries.size());
+  return out + fmt::format(" on average; {} of {} gained. Later ones tend to gain less.\n",
+                           page.facts.wins.size(), tries.size());
 }
 
 /// The expected gain per dollar of the roadmap's first step; empty for logs without a roadmap.
@@ -104,18 +107,19 @@ std::string next_dollar(const Page& page, const std::vector<const IterationView*
                              ? "the middle of its range, as too few predictions were decided here"
                              : "calibrated by the predictions that were decided here");
   double usd = 0;
-  bool is_priced = !tries.empty();
+  bool is_priced = !tries.empty(), is_listed = false;
   for (const IterationView* iteration : tries) {
-    const Ledger::Total total = iteration->ledger.total();
+    const Ledger::Total total = page.facts.prices.priced(iteration->ledger).total();
     usd += total.usd;
     is_priced = is_priced && total.complete;
+    is_listed = is_listed || total.is_listed;
   }
   if (!is_priced || !(usd > 0) || !expected) {
     return out + "; what that is for a dollar is not said: rate not given.\n";
   }
   const double a_try = usd / static_cast<double>(tries.size());
-  return out + fmt::format("; at ${} a try that is {} % a dollar.\n", two_digits(a_try),
-                           two_digits((*expected - 1) * 100 / a_try));
+  return out + fmt::format("; at ${}{} a try that is {} % a dollar.\n", two_digits(a_try),
+                           list_mark(is_listed), two_digits((*expected - 1) * 100 / a_try));
 }
 
 }  // namespace
@@ -126,7 +130,7 @@ std::string gain_per_cost(const Page& page) {
     if (iteration->closed) closed.push_back(iteration);
   }
   if (closed.empty() || page.costs.rows().empty()) return "";
-  return so_far(page, gain(page, page.facts.plan)) + each_try(closed, page.facts.wins.size()) +
+  return so_far(page, gain(page, page.facts.plan)) + each_try(page, closed) +
          next_dollar(page, closed) + "\n";
 }
 
@@ -149,6 +153,7 @@ struct Totals {
   double gain = 1;  ///< product over the sessions with this task
   std::string task;
   SeriesSum wall_s, usd;
+  bool is_listed = false;
   std::int64_t iterations = 0, wins = 0;
 
   /// Multiplies a speedup in; another suite or objective starts the product again.
@@ -163,8 +168,9 @@ std::string seconds_cell(std::optional<double> seconds) {
   return seconds ? duration(*seconds) : "not recorded";
 }
 
-std::string usd_cell(std::optional<double> usd) {
-  return usd ? "$" + fixed(*usd, 4) : "rate not given";
+std::string usd_cell(std::optional<double> usd, bool is_listed) {
+  if (!usd) return "rate not given";
+  return fmt::format("${}{}", fixed(*usd, 4), list_mark(is_listed));
 }
 
 /// The cost of a ledger in the log; nothing if a debited item has no price.
@@ -217,7 +223,7 @@ Row own_row(const Page& page) {
           .wall_s = seconds_between(view.opened.t, view.last_t),
           .iterations = static_cast<std::int64_t>(page.facts.tries.size()),
           .wins = static_cast<std::int64_t>(page.facts.wins.size()),
-          .ledger = to_json(view.ledger),
+          .ledger = to_json(page.facts.prices.priced(view.ledger)),
           .seq = view.opened.seq};
 }
 
@@ -225,13 +231,14 @@ void add(Table& table, Totals& totals, const Row& row) {
   totals.add_gain(row.task, row.gain);
   totals.wall_s.add(row.wall_s);
   totals.usd.add(usd_of(row.ledger));
+  totals.is_listed = totals.is_listed || is_true(row.ledger, "list_price");
   totals.iterations += row.iterations;
   totals.wins += row.wins;
   table.row({code(row.session, 60), code(row.start, 60), code(row.incumbent, 60),
              fmt::format("{} of {}", row.wins, row.iterations),
              row.gain ? speedup(row.gain) : "none confirmed", speedup(totals.gain),
-             used_cell(row.ledger), usd_cell(usd_of(row.ledger)), seconds_cell(row.wall_s),
-             ref(row.seq)});
+             used_cell(row.ledger), usd_cell(usd_of(row.ledger), is_true(row.ledger, "list_price")),
+             seconds_cell(row.wall_s), ref(row.seq)});
 }
 
 }  // namespace
@@ -254,7 +261,7 @@ std::string series_section(const Page& page) {
       "anew where suite or objective changed.\n\n{}\nTogether: {} in {}, cost {}, wall time "
       "{}.\n\n",
       before.size() + 1, table.str(), count(totals.wins, "win"),
-      count(totals.iterations, "iteration"), usd_cell(sum(totals.usd)),
+      count(totals.iterations, "iteration"), usd_cell(sum(totals.usd), totals.is_listed),
       seconds_cell(sum(totals.wall_s)));
 }
 

@@ -94,28 +94,71 @@ std::string lessons(const Page& page) {
   return "Learned, where measurements refuted what was predicted:\n\n" + list + "\n";
 }
 
+/// The time of each problem once, by its weight: at the start's speed and now. A gain saves their
+/// difference; the mean of the speedups says nothing of it, as most of the time may be in few
+/// problems.
+struct SuiteTime {
+  double start_us = 0, now_us = 0;
+  std::size_t known = 0;  ///< problems with a confirmed figure in each step
+  std::vector<std::int64_t> events;
+};
+
+SuiteTime suite_time(const Page& page) {
+  SuiteTime sum;
+  for (const SuiteEntry& entry : page.facts.suite) {
+    const auto gained = problem_gain(page, entry.problem);
+    const Compared* held = page.held.find("", entry.problem, page.facts.plan);
+    if (!gained || held == nullptr || !held->candidate_us) continue;
+    sum.now_us += entry.weight * *held->candidate_us;
+    sum.start_us += entry.weight * *held->candidate_us * *gained->ratio.value;
+    sum.events.insert(sum.events.end(), gained->events.begin(), gained->events.end());
+    ++sum.known;
+  }
+  std::sort(sum.events.begin(), sum.events.end());
+  return sum;
+}
+
 /// After how much use of the kernel the spending is recovered.
 std::string returned(const Page& page) {
   const std::string head = "## Return\n\n";
-  const auto gained = gain(page, page.facts.plan);
-  const double factor = gained ? gained->ratio.value.value_or(1) : 1;
-  if (!(factor > 1)) return head + "Nothing was gained, so nothing of the spend is won back.\n\n";
-  const double saved_frac = 1 - 1 / factor;
-  const auto& items = page.facts.view.ledger.items;
-  const auto device = items.find(session::CostItem::device);
-  const double device_s = device == items.end() ? 0 : device->second.quantity;
-  std::string out = fmt::format(
-      "- Work that took the start an hour takes {} now{}.\n- The device time of the session is won "
-      "back after {} of that work at the start's speed.\n",
-      duration(k_hour_s / factor), cite(gained->events), duration(device_s / saved_frac));
-  const session::Ledger::Total total = page.facts.view.ledger.total();
-  const auto rate = number(field(page.facts.view.opened.payload, "rates"), "device_usd_per_hour");
-  if (!total.complete || !rate || !(*rate > 0)) {
-    return head + out + "- When the money is won back is not said: rate not given.\n\n";
+  if (page.facts.wins.empty()) {
+    return head + "Nothing was gained, so nothing of the spend is won back.\n\n";
   }
-  return head + out +
-         fmt::format("- The money is won back after {} of it, on a device at ${:g} an hour{}.\n\n",
-                     duration(total.usd / *rate / saved_frac * k_hour_s), *rate,
+  const SuiteTime time = suite_time(page);
+  if (time.known == 0) {
+    return head +
+           "What the gain saves is not known: no problem has a confirmed figure in each step.\n\n";
+  }
+  const std::string of_all =
+      time.known == page.facts.suite.size()
+          ? std::string()
+          : fmt::format("; {} of {} problems, as the others have no confirmed figure in each step",
+                        time.known, page.facts.suite.size());
+  std::string out =
+      head + fmt::format(
+                 "- Each problem once, by its weight, takes {} us; at the start's "
+                 "speed it would take {} us{}{}.\n",
+                 microseconds(time.now_us), microseconds(time.start_us), cite(time.events), of_all);
+  const double saved_s = (time.start_us - time.now_us) / 1e6;
+  if (!(saved_s > 0)) return out + "- That saves no time, so nothing is won back.\n\n";
+  const auto won_back = [&](double seconds) {
+    return fmt::format("{} such rounds, {} at the start's speed", with_prefix(seconds / saved_s),
+                       duration(seconds / saved_s * time.start_us / 1e6));
+  };
+  const session::Ledger ledger = page.facts.prices.priced(page.facts.view.ledger);
+  const auto device = ledger.items.find(session::CostItem::device);
+  const double device_s = device == ledger.items.end() ? 0 : device->second.quantity;
+  out +=
+      fmt::format("- The device time of the session is won back after {}.\n", won_back(device_s));
+  const session::Ledger::Total total = ledger.total();
+  const auto& rate = page.facts.prices.rates.device_usd_per_hour;
+  if (!total.complete || !rate || !(*rate > 0)) {
+    return out + "- When the money is won back is not said: rate not given.\n\n";
+  }
+  return out +
+         fmt::format("- The money is won back after {}, on a device at ${:g} an hour{}{}.\n\n",
+                     won_back(total.usd / *rate * k_hour_s), *rate,
+                     list_mark(page.facts.prices.device.has_value()),
                      cite(page.facts.view.opened.seq));
 }
 
@@ -147,11 +190,12 @@ std::string decision_point(const Page& page) {
   const Json none;
   const std::string device =
       text(field(view.environment ? view.environment->payload : none, "device"), "name");
-  const auto rate = number(field(view.opened.payload, "rates"), "device_usd_per_hour");
+  const auto& rate = page.facts.prices.rates.device_usd_per_hour;
   std::string out = fmt::format(
       "## Decision point\n\nDevice: {}; {}.\n\n",
       device.empty() ? "not recorded" : inline_text(device, 80),
-      rate ? fmt::format("kept waiting it costs ${:g} an hour{}", *rate, cite(view.opened.seq))
+      rate ? fmt::format("kept waiting it costs ${:g} an hour{}{}", *rate,
+                         list_mark(page.facts.prices.device.has_value()), cite(view.opened.seq))
            : std::string("what it costs while it waits is not known (rate not given)"));
   const std::string slower = slower_problems(page);
   const std::string start = code(page.facts.start, 60);

@@ -138,7 +138,9 @@ std::string before_and_after(const Page& page, double expected) {
                microseconds(*time / expected), fmt::format("{:.4g}", *rate / 1e9 * expected)});
   }
   if (table.empty()) return "Times before and after: the log has no rate of the incumbent.\n\n";
-  return "If each problem gained what is expected over the suite:\n\n" + table.str() + "\n";
+  return "If each problem gained as much as is expected of the suite's mean, which it need "
+         "not:\n\n" +
+         table.str() + "\n";
 }
 
 std::string hours_of(const Json& row) {
@@ -150,7 +152,9 @@ std::string estimate(const Json& roadmap) {
   const auto seconds = number(roadmap, "measuring_s"), usd = number(roadmap, "measuring_usd");
   return fmt::format("work {} (the catalogue's guesses); measuring {}, {}", hours_of(roadmap),
                      seconds ? duration(*seconds) : std::string("not known"),
-                     usd ? "$" + fixed(*usd, 2) : std::string("money at a rate not given"));
+                     usd ? fmt::format("${}{}", fixed(*usd, 2),
+                                       list_mark(is_true(roadmap, "measuring_by_list_price")))
+                         : std::string("money at a rate not given"));
 }
 
 }  // namespace

@@ -47,6 +47,11 @@ struct Gain {
 };
 std::optional<Gain> gain(const Page& page, const std::string& plan);
 std::string gain_cell(const Page& page, const std::string& plan);
+/// The speedup of one problem from the start to the incumbent, under the objective's plan. Nothing
+/// where a step has no confirmed interval for it.
+std::optional<Gain> problem_gain(const Page& page, const std::string& problem);
+/// Each goal of the session and what became of it; empty without goals.
+std::string goals_line(const Page& page);
 inline constexpr int k_step_decimals = 3;
 
 /// The incumbent against a rival under one plan: over the suite, else the number of problems on

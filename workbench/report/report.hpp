@@ -8,6 +8,7 @@
 
 #include "core/json_fwd.hpp"
 #include "report/source_changes.hpp"
+#include "session/goals.hpp"
 #include "session/view.hpp"
 
 namespace wb::report {
@@ -58,6 +59,9 @@ std::string render_iteration_report(const session::SessionView& view,
 /// `report --kind handover`: what was reached and learned, after how much work the cost is
 /// recovered, the roadmap's next iteration and session, and the options with their costs.
 std::string render_handover(const session::SessionView& view);
+
+/// "missed by 0.019: 1.18x [1.17, 1.19]", "undecided: 3 of 4 problems have a figure".
+std::string goal_words(const session::Goal& goal, const session::GoalResult& result);
 
 /// One screen for `sdpa-wb status`.
 std::string render_status(const session::SessionView& view);

@@ -151,6 +151,22 @@ std::string baseline_section(const Page& page) {
 // The result: the incumbent beside what it replaced and beside every rival, as confirmed, and the
 // confirmed steps that lead from the start to it.
 
+std::optional<Gain> problem_gain(const Page& page, const std::string& problem) {
+  Gain product;
+  product.ratio.value = product.ratio.low = product.ratio.high = 1;
+  for (const ComparisonIndex& step : page.steps) {
+    const Compared* part = step.find("", problem, page.facts.plan);
+    const bool whole = part != nullptr && part->phase == "confirmation" && part->ratio.value &&
+                       part->ratio.low && part->ratio.high && *part->ratio.low > 0;
+    if (!whole) return std::nullopt;
+    product.ratio.value = *product.ratio.value * *part->ratio.value;
+    product.ratio.low = *product.ratio.low * *part->ratio.low;
+    product.ratio.high = *product.ratio.high * *part->ratio.high;
+    product.events.push_back(part->seq);
+  }
+  return product;
+}
+
 namespace {
 
 /// Each confirmed factor, and the product.
@@ -178,24 +194,6 @@ std::string steps_table(const Page& page) {
                ""});
   }
   return table.str() + "\n";
-}
-
-/// The total speedup of one problem from the start to the incumbent. Nothing if a step has no
-/// interval for it.
-std::optional<Gain> problem_gain(const Page& page, const std::string& problem) {
-  Gain product;
-  product.ratio.value = product.ratio.low = product.ratio.high = 1;
-  for (const ComparisonIndex& step : page.steps) {
-    const Compared* part = step.find("", problem, page.facts.plan);
-    const bool whole = part != nullptr && part->phase == "confirmation" && part->ratio.value &&
-                       part->ratio.low && part->ratio.high && *part->ratio.low > 0;
-    if (!whole) return std::nullopt;
-    product.ratio.value = *product.ratio.value * *part->ratio.value;
-    product.ratio.low = *product.ratio.low * *part->ratio.low;
-    product.ratio.high = *product.ratio.high * *part->ratio.high;
-    product.events.push_back(part->seq);
-  }
-  return product;
 }
 
 /// Amdahl's law over the problems' shares in a profile: 1 / (1 - sum of share (1 - 1 / speedup)).

@@ -119,8 +119,10 @@ std::string forecast(const Json& roadmap) {
   out += fmt::format(" Work: {} by the catalogue's guesses", hours(roadmap));
   if (const auto seconds = number(roadmap, "measuring_s")) {
     const auto usd = number(roadmap, "measuring_usd");
-    out += fmt::format("; measuring: {}, as an iteration took here, {}", duration(*seconds),
-                       usd ? fmt::format("${:.2f}", *usd) : "rate not given");
+    out += fmt::format(
+        "; measuring: {}, as an iteration took here, {}", duration(*seconds),
+        usd ? fmt::format("${:.2f}{}", *usd, list_mark(is_true(roadmap, "measuring_by_list_price")))
+            : "rate not given");
   }
   return out + ".\n\n";
 }

@@ -35,13 +35,15 @@ std::string left_words(const Page& page, std::size_t evaluations_done) {
   }
   if (const auto limit = number(budget, "usd")) {
     double spent = 0;
-    bool complete = true;
+    bool complete = true, is_listed = false;
     for (const auto& [item, line] : view.ledger.items) {
       spent += line.usd.value_or(0);
       complete = complete && line.usd;
+      is_listed = is_listed || line.is_listed;
     }
-    parts.push_back(fmt::format("${} of ${}{}", fixed(std::max(*limit - spent, 0.0), 4),
-                                fixed(*limit, 4), complete ? "" : " (some rates not given)"));
+    parts.push_back(fmt::format("${} of ${}{}{}", fixed(std::max(*limit - spent, 0.0), 4),
+                                fixed(*limit, 4), list_mark(is_listed),
+                                complete ? "" : " (some rates not given)"));
   }
   std::string out;
   for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;

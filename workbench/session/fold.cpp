@@ -158,6 +158,10 @@ Result<void> LogFold::apply_turn(const EventLog& log, const EventEnvelope& envel
     WB_TRY_ASSIGN(iteration, iteration_of(Fact{envelope.seq, {}, std::move(payload)}));
   }
   iteration->turns.push_back(envelope.seq);
+  UndebitedTurns& undebited = m_view.undebited;
+  if (undebited.count++ == 0) undebited.first_seq = envelope.seq;
+  undebited.last_seq = envelope.seq;
+  undebited.timed_s += find_number_member(envelope.payload_text, "wall_us").value_or(0) / 1e6;
   return {};
 }
 
@@ -252,8 +256,13 @@ Result<void> LogFold::apply_cost(Fact fact) {
   const std::optional<CostItem> item = parse_cost_item(word);
   if (!item) reader.fail("item", fmt::format("\"{}\" is no cost item", printable(word)));
   WB_TRY(finish(reader, fact));
-  m_view.ledger.debit(*item, quantity, usd);
-  iteration->ledger.debit(*item, quantity, usd);
+  const auto parts = fact.payload.find("parts");
+  const bool is_elsewhere = parts != fact.payload.end() && parts->contains("elsewhere");
+  if (*item == CostItem::device && !is_elsewhere) m_view.undebited = {};
+  const auto priced_by = fact.payload.find("priced_by");
+  const bool is_listed = priced_by != fact.payload.end() && *priced_by == k_priced_by_list;
+  m_view.ledger.debit(*item, quantity, usd, is_listed);
+  iteration->ledger.debit(*item, quantity, usd, is_listed);
   iteration->costs.push_back(std::move(fact));
   return {};
 }

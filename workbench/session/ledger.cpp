@@ -82,12 +82,13 @@ std::optional<double> price_usd(const Rates& rates, CostItem item, double quanti
   return std::nullopt;
 }
 
-void Ledger::debit(CostItem item, double quantity, std::optional<double> usd) {
+void Ledger::debit(CostItem item, double quantity, std::optional<double> usd, bool is_listed) {
   CostLine& line = items[item];
   const bool known_so_far = line.debits == 0 || line.usd.has_value();
   line.usd = known_so_far && usd ? std::optional(line.usd.value_or(0.0) + *usd) : std::nullopt;
   line.quantity += quantity;
   ++line.debits;
+  line.is_listed = line.usd && (line.is_listed || is_listed);
 }
 
 Ledger::Total Ledger::total() const {
@@ -95,6 +96,7 @@ Ledger::Total Ledger::total() const {
   for (const auto& [item, line] : items) {
     if (line.usd) {
       total.usd += *line.usd;
+      total.is_listed = total.is_listed || line.is_listed;
     } else {
       total.complete = false;
     }
@@ -107,15 +109,19 @@ Json to_json(const Ledger& ledger) {
   bool any_price = ledger.items.empty();
   for (const auto& [item, line] : ledger.items) {
     any_price = any_price || line.usd.has_value();
-    items[std::string(to_string(item))] = Json{{"quantity", line.quantity},
-                                               {"unit", unit_of(item)},
-                                               {"usd", or_null(line.usd)},
-                                               {"debits", line.debits}};
+    Json& entry = items[std::string(to_string(item))];
+    entry = Json{{"quantity", line.quantity},
+                 {"unit", unit_of(item)},
+                 {"usd", or_null(line.usd)},
+                 {"debits", line.debits}};
+    if (line.is_listed) entry["list_price"] = true;
   }
   const Ledger::Total total = ledger.total();
-  return Json{{"items", items},
-              {"total_usd", any_price ? Json(total.usd) : Json()},
-              {"complete", total.complete}};
+  Json json{{"items", items},
+            {"total_usd", any_price ? Json(total.usd) : Json()},
+            {"complete", total.complete}};
+  if (total.is_listed) json["list_price"] = true;
+  return json;
 }
 
 }  // namespace wb::session

@@ -30,24 +30,30 @@ Result<Rates> rates_from_json(const Json& json);
 /// is negative or not finite.
 std::optional<double> price_usd(const Rates& rates, CostItem item, double quantity);
 
+/// The word of `priced_by` in a cost_debited whose price is a list price.
+inline constexpr std::string_view k_priced_by_list = "list_price";
+
 struct CostLine {
   double quantity = 0;        ///< seconds or tokens
   std::optional<double> usd;  ///< nothing once a debit without a rate was added
   std::int64_t debits = 0;
+  bool is_listed = false;  ///< by list prices, at least in part
 };
 
 struct Ledger {
   std::map<CostItem, CostLine> items;
-  void debit(CostItem item, double quantity, std::optional<double> usd);
+  void debit(CostItem item, double quantity, std::optional<double> usd, bool is_listed = false);
   /// The sum of all prices; `complete` is false when an item has none.
   struct Total {
     double usd = 0;
     bool complete = true;
+    bool is_listed = false;  ///< by list prices, at least in part
   };
   [[nodiscard]] Total total() const;
 };
 /// {"items": {word: {quantity, unit, usd, debits}}, "total_usd", "complete"}. An unknown price is
-/// null, and so is the total when no debited item has a price.
+/// null, and so is the total when no debited item has a price. What list prices made has also
+/// "list_price": true.
 Json to_json(const Ledger& ledger);
 
 }  // namespace wb::session

@@ -119,6 +119,34 @@ IntegerMember read_integer(std::string_view text) {
   return member;
 }
 
+/// Where a member stands in the text of an object.
+struct FoundMember {
+  std::string_view value;  ///< the text from its value on; empty where it was not found
+  bool is_absent = false;  ///< the whole object was read, and it is not there
+};
+
+FoundMember find_member(std::string_view object_text, std::string_view key) {
+  FoundMember found;
+  if (!object_text.starts_with('{')) return found;
+  std::size_t at = 1;
+  while (at < object_text.size() && object_text[at] == '"') {
+    const std::size_t key_end = skip_string(object_text, at + 1);
+    if (key_end == std::string_view::npos || key_end >= object_text.size() ||
+        object_text[key_end] != ':') {
+      return found;
+    }
+    if (object_text.substr(at + 1, key_end - at - 2) == key) {
+      found.value = object_text.substr(key_end + 1);
+      return found;
+    }
+    at = skip_value(object_text, key_end + 1);
+    if (at == std::string_view::npos || at >= object_text.size()) return found;
+    if (object_text[at] == ',') ++at;
+  }
+  found.is_absent = at < object_text.size() && object_text[at] == '}';
+  return found;
+}
+
 }  // namespace
 
 std::optional<ScannedLine> scan_line(std::string_view line) {
@@ -189,26 +217,21 @@ Result<ScannedLog> scan_log(std::string_view text, const fs::path& path, LinesBe
 }
 
 IntegerMember find_integer_member(std::string_view object_text, std::string_view key) {
+  const FoundMember found = find_member(object_text, key);
+  if (!found.value.empty()) return read_integer(found.value);
   IntegerMember member;
-  if (!object_text.starts_with('{')) return member;
-  std::size_t at = 1;
-  while (at < object_text.size() && object_text[at] == '"') {
-    const std::size_t key_end = skip_string(object_text, at + 1);
-    if (key_end == std::string_view::npos || key_end >= object_text.size() ||
-        object_text[key_end] != ':') {
-      return member;
-    }
-    if (object_text.substr(at + 1, key_end - at - 2) == key) {
-      return read_integer(object_text.substr(key_end + 1));
-    }
-    at = skip_value(object_text, key_end + 1);
-    if (at == std::string_view::npos || at >= object_text.size()) return member;
-    if (object_text[at] == ',') ++at;
-  }
-  if (at < object_text.size() && object_text[at] == '}') {
-    member.state = IntegerMember::State::absent_or_null;
-  }
+  if (found.is_absent) member.state = IntegerMember::State::absent_or_null;
   return member;
+}
+
+std::optional<double> find_number_member(std::string_view object_text, std::string_view key) {
+  const std::string_view text = find_member(object_text, key).value;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto used = static_cast<std::size_t>(end - text.data());
+  if (error != std::errc() || used >= text.size()) return std::nullopt;
+  if (text[used] != ',' && text[used] != '}') return std::nullopt;
+  return value;
 }
 
 int depth_of_json(std::string_view text) {

@@ -51,6 +51,8 @@ struct IntegerMember {
   std::int64_t value = 0;
 };
 IntegerMember find_integer_member(std::string_view object_text, std::string_view key);
+/// The same for a number; nothing where the object has none under this key.
+std::optional<double> find_number_member(std::string_view object_text, std::string_view key);
 
 /// Nesting depth of a JSON text.
 int depth_of_json(std::string_view text);

@@ -53,6 +53,13 @@ struct VerbRecord {
   std::optional<Json> answer;  ///< payload of verb_answered; never in a brief view
 };
 
+/// Turns after the last debit of device time. Of a session at rest there are none, unless a version
+/// wrote it that debited iterations only, or its process was killed.
+struct UndebitedTurns {
+  std::int64_t count = 0, first_seq = 0, last_seq = 0;
+  double timed_s = 0;  ///< their timed parts alone, without setup, warming up and verdicts
+};
+
 enum class SessionStatus { open, paused, closed };
 std::string_view to_string(SessionStatus value);
 
@@ -66,6 +73,7 @@ struct SessionView {
   IterationView outside;
   std::vector<VerbRecord> verbs;  ///< n = 1, 2, …; replay answers from these
   Ledger ledger;                  ///< of the whole session
+  UndebitedTurns undebited;
   /// Variant label; empty before the baseline closed. A change takes effect when its iteration
   /// closes, and never if that is abandoned.
   std::string incumbent;

@@ -71,20 +71,29 @@ Result<EvaluationReply> evaluate_request(Context& context, const EvaluationReque
     const auto begin = clock.steady_now();
     Outcome<Subject> subject = build_subject(context, made.variant, made.configuration);
     reply.build_s += std::chrono::duration<double>(clock.steady_now() - begin).count();
-    if (subject && !subject->artifact.record.cached) {
+    if (!subject) {
+      reply.compile_cpu_s += subject.error().compile_cpu_s;
+    } else if (!subject->artifact.record.cached) {
       reply.compile_cpu_s += subject->artifact.record.cpu_s;
     }
     return subject;
   };
+  const auto add_device_time = [&] {
+    for (const auto& [verb, wall_s] : context.spending->take_worker_time()) {
+      reply.device_s += wall_s;
+    }
+  };
   const Outcome<Subject> candidate = build(request.candidate);
   if (!candidate) {
     reply.failure = Failure{candidate.error().invalidity, candidate.error().message, ""};
+    add_device_time();
     return reply;
   }
   reply.artifact_id = candidate->artifact.id;
   Outcome<std::string> hash = code_hash_of(context, *candidate);
   if (!hash) {
     reply.failure = hash.error();
+    add_device_time();
     return reply;
   }
   reply.code_hash = *std::move(hash);
@@ -101,9 +110,7 @@ Result<EvaluationReply> evaluate_request(Context& context, const EvaluationReque
   if (const auto invalidity = answer.evaluation.score.invalidity) {
     reply.failure = Failure{*invalidity, answer.message, ""};
   }
-  for (const auto& [verb, wall_s] : context.spending->take_worker_time()) {
-    reply.device_s += wall_s;
-  }
+  add_device_time();
   return reply;
 }
 

@@ -108,14 +108,14 @@ Result<TuneBudget> read_budget(const Context& context, const Json& args, const S
                                const std::string& name, StrategyKind kind) {
   TuneBudget budget{given<std::int64_t>(args, "evaluations"), given<double>(args, "seconds"),
                     given<double>(args, "usd")};
-  const session::Rates& rates = context.settings.rates;
+  const session::Rates& rates = context.settings.prices.rates;
   const bool has_rate = session::price_usd(rates, session::CostItem::compile_cpu, 1).has_value() ||
                         session::price_usd(rates, session::CostItem::device, 1).has_value();
   if (budget.usd && !has_rate) {
     return Error{ErrorCode::usage, "tune", name,
                  "a money budget was given, but the session knows no rate",
-                 "open it with --device-usd-per-hour or --compile-cpu-usd-per-hour, or give "
-                 "evaluations or seconds"};
+                 "open it with --device-usd-per-hour or --compile-cpu-usd-per-hour, or with list "
+                 "prices, or give evaluations or seconds"};
   }
   const Budget& whole = context.settings.budget;
   const bool is_limited =

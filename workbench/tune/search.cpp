@@ -90,9 +90,12 @@ Result<std::optional<std::string>> Tuner::why_stop() const {
                 m_context.session->current(session::FoldDepth::brief));
   if (budget.usd) {
     const session::IterationView* own = view->find(m_context.iteration);
-    const double usd = m_past_usd + (own == nullptr ? 0.0 : own->ledger.total().usd);
+    const session::Ledger::Total total =
+        own == nullptr ? session::Ledger::Total{} : own->ledger.total();
+    const double usd = m_past_usd + total.usd;
     if (!(usd < *budget.usd)) {
-      return reason(fmt::format("budget: ${:.4f} of ${:.4f}", usd, *budget.usd));
+      return reason(fmt::format("budget: ${:.4f} of ${:.4f}{}", usd, *budget.usd,
+                                total.is_listed ? " (list price)" : ""));
     }
   }
   const StopDecision session = stop_decision(*view, m_context.settings.budget,

@@ -281,6 +281,10 @@ Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& opt
   const SandboxFolders folders = folders_of(command, private_folder->path(), sources, output);
   const auto outcome = run_compiler(spec, folders, probe);
   if (!outcome.ok()) return machine_failure(outcome.error());
+  const auto with_cost = [&](Failure failure) {
+    failure.compile_cpu_s = outcome->cpu_s;
+    return failure;
+  };
 
   std::error_code ignored;
   if (outcome->success() && fs::is_regular_file(output, ignored)) {
@@ -296,16 +300,16 @@ Outcome<BuildRecord> run_compile(const Variant& variant, const BuildOptions& opt
                        command.grants.include_folders, headers_of(command));
     if (uncovered.ok() && !uncovered->has_value()) return record;
     fs::remove(output, ignored);
-    if (!uncovered.ok()) return machine_failure(uncovered.error());
-    return uncovered_failure(variant, **uncovered);
+    if (!uncovered.ok()) return with_cost(machine_failure(uncovered.error()));
+    return with_cost(uncovered_failure(variant, **uncovered));
   }
   fs::remove(output, ignored);
   if (!outcome->timed_out && !outcome->signal) {
     if (auto failure = closure_failure(variant, command, spec, folders, probe, *outcome)) {
-      return *std::move(failure);
+      return with_cost(*std::move(failure));
     }
   }
-  return failure_of_run(command, spec, *outcome, probe);
+  return with_cost(failure_of_run(command, spec, *outcome, probe));
 }
 
 }  // namespace wb::variant

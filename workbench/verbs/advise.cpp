@@ -51,6 +51,7 @@ const Verb& verb_advise() {
                           {"hours_high", "real: likewise (h)"},
                           {"measuring_s", "real or null: an iteration a step, as those before (s)"},
                           {"measuring_usd", "real or null: the same (USD)"},
+                          {"measuring_by_list_price", "bool: measuring_usd is by a list price"},
                           {"unseen", "list: what the log does not say"},
                           {"text", "string: the same for people"}},
                .reads_only = true},

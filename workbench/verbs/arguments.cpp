@@ -157,6 +157,20 @@ ArgumentSpec planned_minutes_argument() {
       .between(0, 1e6);
 }
 
+ArgumentSpec list_prices_argument() {
+  return choice_argument("list_prices",
+                         "public prices for hours that no rate of the session prices, marked as "
+                         "such: those shipped (default), or none",
+                         {"shipped", "none"});
+}
+
+ArgumentSpec goal_argument() {
+  return string_argument(
+      "goal",
+      "what the session is to reach: 'geomean >= 1.2 over torch_default on fa_D64_*'; each for "
+      "geomean, start or fastest for the rival; several joined by ';'");
+}
+
 ArgumentSpec predicted_argument() {
   return real_argument("predicted_speedup", "predicted gain over the incumbent on the objective")
       .in("ratio")

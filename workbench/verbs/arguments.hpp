@@ -52,6 +52,8 @@ ArgumentSpec budget_evaluations_argument();
 ArgumentSpec budget_wall_argument();
 ArgumentSpec budget_usd_argument();
 ArgumentSpec planned_minutes_argument();
+ArgumentSpec list_prices_argument();
+ArgumentSpec goal_argument();
 
 // For iterations and for searching verbs.
 ArgumentSpec predicted_argument();

@@ -268,7 +268,9 @@ const Verb& verb_brief() {
                 {"incumbent",
                  "map or null: variant, configuration, over_start (ratio), iteration, event"},
                 {"budget",
-                 "map: used and left (null: no limit) of evaluations, wall_s and usd; stop_reason"},
+                 "map: used and left (null: no limit) of evaluations, wall_s and usd "
+                 "(by_list_price: by "
+                 "list prices, at least in part); stop_reason"},
                 {"in_flight", "map or null: the iteration that runs, or was cut off"},
                 {"last", "list: outcomes, newest first"},
                 {"refuted", "list: refuted hypotheses with what they measured, newest first"},

@@ -151,6 +151,7 @@ Json BriefFacts::budget() const {
           {"wall_s_left", left(m_settings.budget.wall_s, elapsed_s())},
           {"usd", total.complete ? short_number(total.usd) : Json(nullptr)},
           {"usd_left", left(m_settings.budget.usd, total.usd)},
+          {"by_list_price", total.is_listed},
           {"stop_reason", stop.reason ? Json(cut(*stop.reason)) : Json(nullptr)}};
 }
 

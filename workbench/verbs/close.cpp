@@ -6,6 +6,7 @@
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
+#include "engine/spending.hpp"
 #include "engine/verb.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"

@@ -124,6 +124,10 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
   if (rivals == std::vector<std::string>{"none"}) rivals.clear();
   for (const std::string& rival : rivals) WB_TRY(context.catalogue.find(rival));
   Json identity = identity_of(context, args, folder, {start, suite, objective, backend, rivals});
+  if (args.contains("goal")) {
+    WB_TRY_ASSIGN(identity["goals"], goals_from(args["goal"].get<std::string>(), identity));
+  }
+  if (args.value("list_prices", "shipped") == "none") identity["list_prices"] = nullptr;
   if (args.contains("planned_minutes")) identity["planned_minutes"] = args["planned_minutes"];
   WB_TRY_ASSIGN(const Json repository, repository_of(args, folder));
   if (!repository.is_null()) identity["repository"] = repository;
@@ -203,6 +207,7 @@ const Verb& verb_open() {
                 budget_wall_argument(),
                 budget_usd_argument(),
                 planned_minutes_argument(),
+                goal_argument(),
                 integer_argument("plateau", "stop after so many iterations in a row without a win")
                     .in("iterations")
                     .between(1, 1e6),
@@ -217,7 +222,8 @@ const Verb& verb_open() {
                     .between(0, 1e6),
                 real_argument("token_usd_per_million", "price of one million agent tokens")
                     .in("USD")
-                    .between(0, 1e6)},
+                    .between(0, 1e6),
+                list_prices_argument()},
            .result = {{"session", "string: the session's folder"},
                       {"incumbent", "string: label of the starting variant"},
                       {"baseline",

@@ -2,6 +2,9 @@
 #include "verbs/opening.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
@@ -11,7 +14,10 @@
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
+#include "engine/spending.hpp"
 #include "engine/worker.hpp"
+#include "session/goals.hpp"
+#include "session/list_prices.hpp"
 #include "session/storage.hpp"
 #include "verbs/decided_causes.hpp"
 #include "verbs/situation.hpp"
@@ -73,13 +79,46 @@ Json identity_of(const Context& context, const Json& args, const fs::path& folde
               {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
 }
 
+Result<Json> goals_from(const std::string& text, const Json& identity) {
+  WB_TRY_ASSIGN(const auto goals, session::parse_goals(text));
+  const auto rivals = identity["rivals"].get<std::vector<std::string>>();
+  Json texts = Json::array();
+  for (const session::Goal& goal : goals) {
+    const auto refused = [&](std::string cause, std::string next) {
+      return Error{ErrorCode::usage, "open a session with the goal", goal.text, std::move(cause),
+                   std::move(next)};
+    };
+    if (problems_of_goal(goal, identity["suite"]).empty()) {
+      return refused("no problem of the suite has such a name",
+                     "see `sdpa-wb suites` for the names; without 'on' all count");
+    }
+    const bool is_known = goal.over == session::k_over_start ||
+                          (goal.over == session::k_over_fastest && !rivals.empty()) ||
+                          std::find(rivals.begin(), rivals.end(), goal.over) != rivals.end();
+    if (!is_known) {
+      return refused(goal.over + " is no rival of the session",
+                     rivals.empty() ? "name it with --rivals, or set a goal over start"
+                                    : fmt::format("give one of {}, or start or fastest",
+                                                  fmt::join(rivals, ", ")));
+    }
+    texts.push_back(goal.text);
+  }
+  return texts;
+}
+
 Result<Json> begin_session(Context& context, const Json& identity, const fs::path& folder,
                            const Variant* stored, const std::function<Result<void>()>& on_opened) {
   context.let_go();  // clears floors and settings of earlier calls
   WB_TRY_ASSIGN(context.settings, settings_from_json(identity));
   WB_TRY_ASSIGN(const Json environment, environment_json(context));
+  Json whole = identity;
+  if (!whole.contains("list_prices")) {
+    whole["list_prices"] =
+        session::list_prices_json(session::shipped_prices(), environment.value("device", Json()));
+  }
+  context.settings.prices = session::prices_of(whole, Json(nullptr));
   WB_TRY_ASSIGN(context.session, Session::create(context.services.file_system,
-                                                 context.services.clock, folder, identity));
+                                                 context.services.clock, folder, whole));
   if (stored != nullptr) WB_TRY(context.session->store_variant(stored->id, stored->files));
   context.started = context.services.clock.steady_now();
   WB_TRY(context.log("environment_recorded", environment));
@@ -91,6 +130,7 @@ Result<Json> close_session(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const session::SessionView* view,
                 context.session->current(session::FoldDepth::brief));
   const bool won = confirmed_gain(*view).has_value();
+  WB_TRY(context.spending->debit_device("close"));  // nothing can be debited after the end
   WB_TRY(record_causes(context));
   WB_TRY(record_roadmap(context));
   WB_TRY(write_session_report(context));
@@ -190,6 +230,16 @@ Json with_defaults_of(const Predecessor& before, Json args) {
   }
   const Json rates = opened.value("rates", Json::object());
   for (const auto& [name, value] : rates.items()) take_over(args, name, value);
+  if (opened.contains("goals") && !args.contains("suite") && !args.contains("problem")) {
+    std::string goals;
+    for (const Json& goal : opened["goals"]) {
+      goals += (goals.empty() ? "" : "; ") + goal.get<std::string>();
+    }
+    if (!goals.empty()) take_over(args, "goal", goals);
+  }
+  if (opened.contains("list_prices") && opened["list_prices"].is_null()) {
+    take_over(args, "list_prices", "none");
+  }
   Json rivals = opened.value("rivals", Json::array());
   if (rivals.empty()) rivals = {"none"};
   take_over(args, "rivals", rivals);

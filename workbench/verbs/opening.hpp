@@ -33,6 +33,10 @@ std::string as_logged(const std::string& text);
 Json identity_of(const engine::Context& context, const Json& args, const fs::path& folder,
                  const Opening& opening);
 
+/// Member `goals` of session_opened, from the argument `goal`. Errors: usage (it cannot be read, is
+/// about no problem of the suite, or over whom the session has not).
+Result<Json> goals_from(const std::string& text, const Json& identity);
+
 /// Makes the session in `folder`, held by the context, and measures its baseline. `stored`, the
 /// variant that it starts from, is stored in it; may be null. `on_opened` runs before the baseline.
 /// Returns the baseline's rows. Errors: those of the environment, of the log and of the baseline;

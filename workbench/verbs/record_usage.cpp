@@ -22,9 +22,9 @@ Result<Json> record_usage_body(Context& context, const Json& args) {
   const auto input = args["input_tokens"].get<std::int64_t>();
   const auto output = args["output_tokens"].get<std::int64_t>();
   const auto tokens = static_cast<double>(input) + static_cast<double>(output);
-  const auto usd = args.contains("usd")
-                       ? std::optional(args["usd"].get<double>())
-                       : session::price_usd(context.settings.rates, CostItem::tokens, tokens);
+  const auto usd = args.contains("usd") ? std::optional(args["usd"].get<double>())
+                                        : session::price_usd(context.settings.prices.rates,
+                                                             CostItem::tokens, tokens);
   context.spending->spent.debit(CostItem::tokens, tokens, usd);
   const Json price = usd ? Json(*usd) : Json(nullptr);
   const Json cached = args.value("cached_tokens", Json(nullptr));

@@ -141,7 +141,8 @@ Result<Situation> situation_of(const Session& session, const SessionView& view) 
   for (const problem::SuiteProblem& member : settings.suite.problems) {
     if (!member.held_out) situation.problems.push_back(held_problem(page, rooms, member));
   }
-  situation.device_usd_per_hour = settings.rates.device_usd_per_hour;
+  situation.device_usd_per_hour = settings.prices.rates.device_usd_per_hour;
+  situation.is_list_price = settings.prices.is_listed(session::CostItem::device);
   add_past(session, view, situation);
   return situation;
 }

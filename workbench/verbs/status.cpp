@@ -13,6 +13,7 @@
 #include "engine/verb.hpp"
 #include "outcome/outcome.hpp"
 #include "report/report.hpp"
+#include "session/goals.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/verb.hpp"
 
@@ -26,6 +27,16 @@ using session::IterationView;
 using session::SessionView;
 
 namespace {
+
+/// What became of the session's goals; nothing where the comparisons cannot be read.
+Json goals_json(const SessionView& whole, std::string& text) {
+  Json goals = Json::array();
+  for (const auto& [goal, result] : session::goals_of(whole)) {
+    goals.push_back(to_json(goal, result));
+    text += "goal " + goal.text + ": " + report::goal_words(goal, result) + "\n";
+  }
+  return goals;
+}
 
 /// The last lines of the screen: what came of the session so far, and what follows from it.
 std::string outcome_lines(const outcome::Outcome& made) {
@@ -53,16 +64,19 @@ Result<Json> status_of(const session::Session& session, const Clock& clock) {
   for (const IterationView& iteration : view.iterations) closed += iteration.is_closed() ? 1 : 0;
   std::optional<outcome::Outcome> made;
   if (is_whole) made = outcome::outcome_of(view);
+  std::string goals_text;
+  Json goals = is_whole ? goals_json(view, goals_text) : Json::array();
   return Json{{"status", to_string(view.status)},
               {"iterations", closed},
               {"incumbent", view.incumbent},
               {"best_speedup", best ? Json(*best) : Json(nullptr)},
               {"outcome", made ? Json(outcome::headline(*made)) : Json(nullptr)},
               {"advice", made ? Json(outcome::advice_words(*made)) : Json(nullptr)},
+              {"goals", std::move(goals)},
               {"cost", to_json(view.ledger)},
               {"stop_reason", stop.reason ? Json(*stop.reason) : Json(nullptr)},
               {"warning", warning.empty() ? Json(nullptr) : Json(warning)},
-              {"text", (warning.empty() ? "" : "WARNING: " + warning + "\n") +
+              {"text", (warning.empty() ? "" : "WARNING: " + warning + "\n") + goals_text +
                            report::render_status(view) + (made ? outcome_lines(*made) : "")}};
 }
 
@@ -78,6 +92,7 @@ Result<Json> status_sample(FakeEngine& fake, const Json&) {
               {"best_speedup", nullptr},
               {"outcome", nullptr},
               {"advice", nullptr},
+              {"goals", Json::array()},
               {"cost", Json::object()},
               {"stop_reason", fake.stop_reason()},
               {"warning", nullptr},
@@ -98,6 +113,9 @@ const Verb& verb_status() {
                            "real or null: incumbent over the start, confirmed (ratio)"},
                           {"outcome", "string or null: what came of it so far, in one line"},
                           {"advice", "string or null: what to use and to do, by its outcome"},
+                          {"goals",
+                           "list: goal, state (reached, missed or undecided), value with low and "
+                           "high (ratio), short_by, lowest, known of all problems, reason, events"},
                           {"cost", "map: ledger"},
                           {"stop_reason", "string or null: which budget or stop rule holds"},
                           {"warning", "string or null: which events the log lost, and what to do"},

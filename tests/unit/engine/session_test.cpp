@@ -234,7 +234,7 @@ TEST_CASE("a baseline that was killed is measured again on resume", "[engine][se
 TEST_CASE("the money of an iteration is in the log, and a missing rate is null",
           "[engine][session]") {
   Bench bench;
-  bench.open({{"device_usd_per_hour", 3600.0}});
+  bench.open({{"device_usd_per_hour", 3600.0}, {"list_prices", "none"}});
   bench.iterate();
   bool device = false, compile = false;
   for (const Event& event : bench.events("cost_debited")) {

@@ -52,6 +52,17 @@ TEST_CASE("the envelope scanner takes exactly what the log writes", "[session][l
   }
 }
 
+TEST_CASE("a number is found at the object's own level only", "[session][log_reader]") {
+  const auto find = [](std::string_view text) { return find_number_member(text, "wall_us"); };
+  CHECK(find(R"({"samples_us":[1.5,2],"wall_us":1250.5})").value() == 1250.5);
+  CHECK(find(R"({"wall_us":3,"z":1})").value() == 3.0);
+  for (const char* text : {"", "{}", R"({"a":{"wall_us":1}})", R"({"wall_us":null})",
+                           R"({"wall_us":"1"})", R"({"wall_us":1)", R"({"wall_us":1x})"}) {
+    INFO(text);
+    CHECK_FALSE(find(text));
+  }
+}
+
 TEST_CASE("an integer member is found at the object's own level only", "[session][log_reader]") {
   const auto find = [](std::string_view text) { return find_integer_member(text, "iteration"); };
   const auto value = [&](std::string_view text) {

@@ -48,6 +48,81 @@ std::string report_of(const Bench& bench) {
 
 }  // namespace
 
+TEST_CASE("a session without rates is priced by the list, and says so", "[engine][list_prices]") {
+  Bench bench;
+  bench.play_gpu();
+  bench.worker.hello_result.device.name = "NVIDIA H200";
+  const Json problem{{"problem", "B=1 Hq=1 Sq=32 D=64 f16"}, {"start", "torch_flash"}};
+  bench.open(problem);
+  const Json opened = identity(bench);
+  CHECK(opened["rates"]["device_usd_per_hour"].is_null());
+  CHECK(opened["list_prices"]["device"]["of"] == "NVIDIA H200");
+  CHECK(opened["list_prices"]["device"]["source"].get<std::string>().starts_with("https://"));
+  const double rate = opened["list_prices"]["device"]["usd_per_hour"].get<double>();
+  const auto debits = bench.events("cost_debited");
+  REQUIRE_FALSE(debits.empty());
+  for (const Event& event : debits) {
+    CHECK(event.payload["priced_by"] == "list_price");
+    if (event.payload["item"] != "device") continue;
+    CHECK(event.payload["usd"].get<double>() ==
+          Approx(event.payload["quantity"].get<double>() / 3600 * rate));
+  }
+  const std::string report = report_of(bench);
+  CHECK(report.find("(list price)") != std::string::npos);
+  CHECK(report.find("an hour, list price of NVIDIA H200 on 20") != std::string::npos);
+}
+
+TEST_CASE("list prices can be refused, and a session that goes on refuses them too",
+          "[engine][list_prices]") {
+  Bench bench;
+  Json open = first_open();
+  open.erase("device_usd_per_hour");
+  open["list_prices"] = "none";
+  run_session(bench, "one", open, "cpu_online");
+  CHECK(identity(bench)["list_prices"].is_null());
+  for (const Event& event : bench.events("cost_debited")) {
+    if (event.payload["item"] == "device") CHECK(event.payload["usd"].is_null());
+    CHECK_FALSE(event.payload.contains("priced_by"));
+  }
+  CHECK(report_of(bench).find("list price") == std::string::npos);
+  run_session(bench, "two", {{"after", "one"}}, "cpu_tiled");
+  CHECK(identity(bench)["list_prices"].is_null());
+}
+
+TEST_CASE("a session's goals are checked, recorded and held against the log", "[engine][goals]") {
+  Bench bench;
+  bench.worker.subjects["cpu_tiled"] = Bench::with_time(50);
+  const auto refused = [&](const char* goal) {
+    Json args = first_open();
+    args["goal"] = goal;
+    const auto opened = bench.engine->call("open", args, bench.session);
+    REQUIRE_FALSE(opened.ok());
+    CHECK(opened.error().code == ErrorCode::usage);
+    return opened.error().message();
+  };
+  CHECK(refused("faster").find("begins with 'faster'") != std::string::npos);
+  CHECK(refused("geomean >= 1.2 over torch_default").find("no rival") != std::string::npos);
+  CHECK(refused("geomean >= 1.2 over start on no_such").find("no problem") != std::string::npos);
+  CHECK(refused("geomean >= 1.2 over fastest").find("no rival") != std::string::npos);
+  CHECK_FALSE(fs::exists(bench.session));
+
+  bench.open({{"goal", "geomean >= 1.5 over start; each  >= 40 over start"}});
+  CHECK(identity(bench)["goals"] ==
+        Json::array({"geomean >= 1.5 over start", "each >= 40 over start"}));
+  Json status = bench.call("status", Json::object(), bench.session);
+  REQUIRE(status["goals"].size() == 2);
+  CHECK(status["goals"][0]["state"] == "undecided");
+  CHECK(bench.iterate()["outcome"] == "win");
+  status = bench.call("status", Json::object(), bench.session);
+  CHECK(status["goals"][0]["state"] == "reached");
+  CHECK(status["goals"][1]["state"] == "missed");
+  CHECK(status["goals"][1]["short_by"].get<double>() > 30);
+  CHECK(status["text"].get<std::string>().find("goal geomean >= 1.5 over start: reached") !=
+        std::string::npos);
+  CHECK(report_of(bench).find("- **Goals:** `geomean >= 1.5 over start`: reached") !=
+        std::string::npos);
+}
+
 TEST_CASE("a session goes on from the incumbent of the one before", "[engine][series]") {
   Bench bench;
   run_session(bench, "one", first_open(), "cpu_online");
