@@ -50,7 +50,7 @@ bool is_taken(const Page& page, const std::string& variant) {
 /// What follows from who won, and the want of a rival.
 void add_outcome(const Page& page, Advice& steps) {
   const outcome::Choice* choice = page.conclusion.chosen();
-  if (choice != nullptr) {
+  if (page.conclusion.recommendation.advice != outcome::Advice::none) {
     for (const std::string& step : outcome::next_steps(page.conclusion)) {
       steps.push_back(told(step));
     }
