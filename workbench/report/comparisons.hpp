@@ -20,7 +20,6 @@ const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
                               const std::string& problem, const std::string& plan);
 
 struct Page;  // phrases.hpp
-struct Gain;
 /// The fastest rivals of the recommended choice: the only one with its versions, or "the fastest
 /// rival of each (`torch_cudnn`, …)".
 std::string rival_words(const Page& page);
