@@ -18,6 +18,7 @@
 #include "session/repository.hpp"
 #include "session/session.hpp"
 #include "session/storage.hpp"
+#include "verbs/audit_conclusions.hpp"
 #include "verbs/audit_pages.hpp"
 
 namespace wb::verbs {
@@ -61,7 +62,9 @@ void check_report(const FileSystem& files, const Session& session, const Session
   }
   // An open session's report may be older than the log's last event.
   const bool open = view.status != session::SessionStatus::closed;
-  compare_pages(file, *text, said, open ? Severity::doubtful : Severity::contradiction,
+  const Severity severity = open ? Severity::doubtful : Severity::contradiction;
+  check_conclusions(file, *text, outcome::outcome_of(view), severity, audited);
+  compare_pages(file, *text, said, severity,
                 open ? "the session is open: its report may be older than the log, or was changed"
                      : "the report is not what the log gives",
                 audited);
