@@ -67,15 +67,19 @@ class Conclusions {
 
   void read_lost(const std::string& words) {
     const outcome::Losses lost = outcome::losses_of(m_made);
+    // What is lost to the start stands behind what is lost to rivals.
+    const std::size_t at = std::min(words.find("lower than"), words.size());
+    const std::string_view slower = std::string_view(words).substr(at);
     // A page names the largest losses of each kind.
-    const auto largest = [&](const std::vector<outcome::Loss>& losses, std::string_view opponent) {
-      if (losses.empty() || names(words, losses.front().problem)) return;
+    const auto largest = [&](const std::vector<outcome::Loss>& losses, std::string_view where,
+                             std::string_view opponent) {
+      if (losses.empty() || names(where, losses.front().problem)) return;
       add(losses.front().problem + " is not named",
           fmt::format("it is {:.3f}x of {}", losses.front().figure.speedup, opponent));
     };
-    largest(lost.to_rivals, "the fastest rival");
-    largest(lost.to_start, "the start");
-    largest(lost.of_incumbent, "the start with the incumbent");
+    largest(lost.to_rivals, words, "the fastest rival");
+    largest(lost.to_start, slower, "the start");
+    largest(lost.of_incumbent, slower, "the start with the incumbent");
   }
 
   void read_warning(const std::string& words) {

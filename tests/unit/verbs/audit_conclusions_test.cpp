@@ -2,9 +2,14 @@
 // Sentences that contradict what came of a session are found; those that follow from it are not.
 #include "verbs/audit_conclusions.hpp"
 
+#include <algorithm>
+
 #include "core/json.hpp"
 #include "report/report.hpp"
+#include "session/log.hpp"
+#include "session/storage.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "unit/outcome/story.hpp"
 
 namespace wb::test {
@@ -46,6 +51,21 @@ session::SessionView two_wins() {
   return story.close().view();
 }
 
+/// What is found in a line of a kept session's report as an older version made it.
+std::vector<std::string> found_in(const std::string& session, const std::string& line) {
+  const RealFileSystem files;
+  const auto storage =
+      session::open_storage(files, source_dir() / "sessions" / (session + ".tar.gz"));
+  REQUIRE(storage.ok());
+  const auto log = session::EventLog::open_reader(**storage);
+  REQUIRE(log.ok());
+  const auto view = session::fold(*log, session::FoldDepth::full);
+  REQUIRE(view.ok());
+  std::vector<std::string> printed;
+  for (const audit::Finding& finding : concluded(line, *view)) printed.push_back(finding.printed);
+  return printed;
+}
+
 }  // namespace
 
 TEST_CASE("a report's own sentences follow from the outcome", "[audit][outcome]") {
@@ -54,7 +74,9 @@ TEST_CASE("a report's own sentences follow from the outcome", "[audit][outcome]"
 
 TEST_CASE("each fault of a conclusion is found at its line", "[audit][outcome]") {
   const session::SessionView view = two_wins();
-  const std::string lost = "- **Lost:** 0 of 2 problems to `torch_a`; small 0.75x of the start.\n";
+  const std::string lost =
+      "- **Lost:** 0 of 2 problems to `torch_a`; won 2. The incumbent `second@3` alone is slower "
+      "than the start: small 0.75x.\n";
   CHECK(concluded(lost, view).empty());
   const auto hidden = concluded("- **Lost:** 0 of 2 problems to `torch_a`; won 2.\n", view);
   REQUIRE(hidden.size() == 1);
@@ -68,6 +90,22 @@ TEST_CASE("each fault of a conclusion is found at its line", "[audit][outcome]")
             .size() == 1);
   CHECK(concluded("Do not try again here without new evidence: `first@2` [e9]: refuted.\n", view)
             .size() == 1);
+}
+
+TEST_CASE("faults of kept reports as older versions made them are found", "[audit][outcome]") {
+  CHECK(found_in("ladder",
+                 "- **Recommendation:** use `sm80_mma_flash@b4ef2ed2` in place of the start; keep "
+                 "the rivals for it3_B16H8S512, v3_B8H16, v3_B4H16.\n")
+            .size() == 3);
+  CHECK(found_in("h200-part2-whole",
+                 "- **Recommendation:** run iterations: only the baseline is measured.\n") ==
+        std::vector<std::string>{"run iterations"});
+  const auto hidden =
+      found_in("n6-baseline",
+               "- **Lost:** 11 of 11 problems to the fastest rival of each (`torch_default`, "
+               "`torch_flash`): n6_B8H4 0.0943x [0.0941, 0.0945] [e5924]; won 0, same 0, ambiguous "
+               "0. Slower than before: n6_S4 0.977x [0.974, 0.980] [e5892].\n");
+  CHECK(std::find(hidden.begin(), hidden.end(), "n6_B8H4 is not named") != hidden.end());
 }
 
 }  // namespace wb::test
