@@ -26,9 +26,10 @@ struct SiteEntry {
   std::string fault;          ///< why it has no page; then no member below is set
   std::string copy;           ///< the session that it is a copy of, in a sentence
   std::string problems_text;  ///< of the suite; equal for equal tasks
-  std::string title, suite, device, plan, status, start, incumbent;
-  std::string gain, over_sdpa;  ///< as on the first screen, without events; HTML
-  double over_sdpa_value = 0;   ///< geometric mean; 0: not measured
+  std::string title, suite, device, plan, status, start;
+  std::string incumbent;        ///< what the outcome advises: a variant, or several with commas
+  std::string gain, over_sdpa;  ///< of that, as on the first screen, without events; HTML
+  double over_sdpa_value = 0;   ///< mean; 0: not measured on every problem
   /// Problems measured beside a rival, and those slower than it.
   std::int64_t problems = 0, lost = 0;
   std::int64_t iterations = 0, wins = 0;                             ///< without the baseline

@@ -91,13 +91,14 @@ Tile tile_of(const std::string& safe, const std::string& tail) {
 }
 
 std::string tiles(const report::Page& page) {
-  const report::Facts& facts = page.facts;
   std::vector<Tile> all;
-  all.push_back(tile_of(unmarked(report::gain_cell(page, facts.plan)), "over the start"));
-  if (page.sdpa.measured() > 0) {
-    all.push_back(tile_of(unmarked(report::sdpa_cell(page, facts.plan)), "over SDPA"));
-    all.push_back({fmt::format("{} of {}", page.sdpa.won.size(), page.sdpa.measured()),
-                   fmt::format("problems faster than SDPA, {} slower", page.sdpa.lost.size())});
+  all.push_back(tile_of(unmarked(report::chosen_over_start(page)), "over the start"));
+  const outcome::Choice* choice = page.conclusion.chosen();
+  if (choice != nullptr && choice->over_rival.measured() > 0) {
+    const outcome::Total& rivals = choice->over_rival;
+    all.push_back(tile_of(unmarked(report::chosen_over_rivals(page)), "over SDPA"));
+    all.push_back({fmt::format("{} of {}", rivals.faster.size(), rivals.measured()),
+                   fmt::format("problems faster than SDPA, {} slower", rivals.slower.size())});
   } else {
     all.push_back({"\u2013", "no rival stands beside it"});
   }
@@ -114,14 +115,16 @@ std::string tiles(const report::Page& page) {
   return out + "</div>\n";
 }
 
-std::string kind_line(const report::Facts& facts, const std::string& index) {
-  const Json& opened = facts.view.opened.payload;
+std::string kind_line(const report::Page& page, const std::string& index) {
+  const report::Facts& facts = page.facts;
   std::string out = "SDPA Workbench";
   if (!index.empty()) {
     out = "<a href=\"./" + escape(index) + "\">all sessions</a> \u00b7 " + out;
   }
-  const std::string suite = report::text(report::field(opened, "suite"), "name");
-  if (!suite.empty()) out += " \u00b7 suite " + words(suite, 60);
+  const std::string contest = report::contest_name(page);
+  const outcome::Group* group = page.conclusion.main_group();
+  const bool is_suite = group == nullptr || group->is_suite;
+  if (!contest.empty()) out += (is_suite ? " \u00b7 suite " : " \u00b7 ") + words(contest, 60);
   if (facts.view.environment) {
     const std::string device =
         report::text(report::field(facts.view.environment->payload, "device"), "name");
@@ -163,8 +166,8 @@ std::string page_of(const session::Session& session, const session::SessionView&
   page_data.turns = turns;
   const SplitReport report = split_report(markdown);
   const std::string title = unmarked(report.title);
-  std::string first = "<header class=\"first\">\n" + kind_line(page_data.page.facts, index) +
-                      "<h1>" + title + "</h1>\n" + redaction_note(page_data.page.facts) +
+  std::string first = "<header class=\"first\">\n" + kind_line(page_data.page, index) + "<h1>" +
+                      title + "</h1>\n" + redaction_note(page_data.page.facts) +
                       tiles(page_data.page) +
                       render_markdown(report.first_screen, page_data.cited) + "</header>\n";
   std::string figures = standing_figure(page_data) + speedups_figure(page_data) +

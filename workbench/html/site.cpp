@@ -56,22 +56,15 @@ std::string name_cell(const std::string& untrusted) {
   return or_dash(breakable(words(untrusted, 80)));
 }
 
-/// The figure without what the text below the heading already states.
-std::string short_figure(const std::string& safe) {
-  constexpr std::string_view k_mean = ", geometric mean without an interval";
-  return or_dash(safe.substr(0, safe.find(k_mean)));
-}
-
 std::string sessions_table(const std::vector<SiteEntry>& entries) {
-  HtmlTable table({"session", "suite", "device", "state", "iterations>", "wins>", "incumbent",
+  HtmlTable table({"session", "suite", "device", "state", "iterations>", "wins>", "advised",
                    "over the start", "over SDPA", "device s>"});
   for (const SiteEntry& entry : entries) {
     if (!entry.fault.empty()) continue;
     table.row({anchor(entry), name_cell(entry.suite), name_cell(entry.device),
                words(entry.status, 20), fmt::format("{}", entry.iterations),
-               fmt::format("{}", entry.wins), name_cell(entry.incumbent),
-               entry.iterations == 0 ? or_dash("") : or_dash(entry.gain),
-               short_figure(entry.over_sdpa), or_dash(entry.used_device_s)});
+               fmt::format("{}", entry.wins), name_cell(entry.incumbent), or_dash(entry.gain),
+               or_dash(entry.over_sdpa), or_dash(entry.used_device_s)});
   }
   return "<section id=\"sessions\"><h2>Sessions</h2>" + table.str() + "</section>\n";
 }
@@ -89,21 +82,19 @@ std::string best_table(const std::vector<SiteEntry>& entries) {
     const SiteEntry*& held = best[key];
     if (held == nullptr || entry.over_sdpa_value > held->over_sdpa_value) held = &entry;
   }
-  HtmlTable table({"suite", "device", "over SDPA", "slower on>", "incumbent", "session", "of>"});
+  HtmlTable table({"suite", "device", "over SDPA", "slower on>", "advised", "session", "of>"});
   for (const auto& [key, entry] : best) {
     const bool is_known = entry->over_sdpa_value > 0;
     table.row({name_cell(entry->suite), name_cell(entry->device),
-               is_known ? short_figure(entry->over_sdpa) + ", " + words(entry->plan, 40)
+               is_known ? or_dash(entry->over_sdpa) + ", " + words(entry->plan, 40)
                         : std::string("not known: no rival stands on every problem"),
                is_known ? fmt::format("{} of {}", entry->lost, entry->problems) : "\u2013",
                is_known ? name_cell(entry->incumbent) : "\u2013", anchor(*entry),
                fmt::format("{}", of[key])});
   }
-  return "<section id=\"best\"><h2>Best of each suite</h2><p class=\"soft\">By the geometric mean "
-         "of the speedups over the fastest rival of each problem, which has no interval where the "
-         "rivals differ. Rivals were timed beside the incumbent, in its session; times of "
-         "different "
-         "sessions are not compared.</p>" +
+  return "<section id=\"best\"><h2>Best of each suite</h2><p class=\"soft\">By the mean of "
+         "the speedups over the fastest rival of each problem. Rivals were timed in the session of "
+         "what is advised; times of different sessions are not compared.</p>" +
          table.str() + "</section>\n";
 }
 
@@ -222,6 +213,48 @@ std::string copies_part(const std::vector<SiteEntry>& entries) {
 
 namespace wb::html {
 
+namespace {
+
+/// What the session's outcome says of the choice that it advises.
+void read_outcome(const report::Page& page, SiteEntry& entry) {
+  const outcome::Outcome& made = page.conclusion;
+  for (const outcome::Part& part : made.recommendation.parts) {
+    entry.incumbent += (entry.incumbent.empty() ? "" : ", ") + part.variant;
+  }
+  const outcome::Group* group = made.main_group();
+  if (group == nullptr) {
+    entry.incumbent = page.facts.view.incumbent;
+    for (const report::SuiteEntry& problem : page.facts.suite) {
+      entry.problems_text += problem.problem + "\n";
+    }
+    return;
+  }
+  if (!group->is_suite) {
+    entry.plan = group->plan + (group->regime.empty() ? "" : " " + group->regime);
+  }
+  for (const outcome::ProblemOutcome& problem : group->problems) {
+    entry.problems_text += problem.problem + "\n";
+  }
+  if (made.recommendation.advice != outcome::Advice::keep_start) {
+    entry.gain = unmarked(report::chosen_over_start(page));
+  }
+  const outcome::Total& rivals = group->by_problem.over_rival;
+  entry.problems = static_cast<std::int64_t>(rivals.measured());
+  entry.lost = static_cast<std::int64_t>(rivals.slower.size());
+  // A mean over some of the problems is not the suite's.
+  const auto has_figure = [&](std::size_t at) {
+    const outcome::ProblemOutcome& problem = group->problems[at];
+    return problem.find(group->by_problem.variants[at])->over_rival->speedup > 0;
+  };
+  const bool is_whole = rivals.missing.empty() &&
+                        std::all_of(rivals.undecided.begin(), rivals.undecided.end(), has_figure);
+  if (!rivals.mean || !is_whole) return;
+  entry.over_sdpa = unmarked(report::chosen_over_rivals(page));
+  entry.over_sdpa_value = rivals.mean->value;
+}
+
+}  // namespace
+
 Result<SiteEntry> site_entry(const session::Session& session, std::string name) {
   WB_TRY_ASSIGN(const session::SessionView* view, session.current(session::FoldDepth::full));
   const report::Page page(*view);
@@ -230,22 +263,14 @@ Result<SiteEntry> site_entry(const session::Session& session, std::string name) 
   SiteEntry entry;
   entry.name = std::move(name);
   entry.title = report::text(opened, "title");
-  entry.suite = report::text(report::field(opened, "suite"), "name");
+  entry.suite = report::contest_name(page);
   if (view->environment) {
     entry.device = report::text(report::field(view->environment->payload, "device"), "name");
   }
   entry.plan = facts.plan_label(facts.plan);
   entry.status = std::string(to_string(view->status));
   entry.start = facts.start;
-  entry.incumbent = view->incumbent;
-  entry.gain = html::unmarked(report::gain_cell(page, facts.plan));
-  if (page.sdpa.measured() > 0)
-    entry.over_sdpa = html::unmarked(report::sdpa_cell(page, facts.plan));
-  for (const report::SuiteEntry& problem : facts.suite)
-    entry.problems_text += problem.problem + "\n";
-  entry.over_sdpa_value = report::sdpa_mean(page, facts.plan).value_or(0);
-  entry.problems = static_cast<std::int64_t>(page.sdpa.measured());
-  entry.lost = static_cast<std::int64_t>(page.sdpa.lost.size());
+  read_outcome(page, entry);
   entry.iterations = static_cast<std::int64_t>(facts.tries.size());
   entry.wins = static_cast<std::int64_t>(facts.wins.size());
   entry.opened = view->first_t;

@@ -252,11 +252,13 @@ std::string standing_figure(PageData& page_data) {
       unmarked(report::incumbent_name(page, false)),
       words(page.facts.plan_label(page.facts.plan), 40),
       unmarked(report::interval_name(page.held)));
-  if (!page.sdpa.missing.empty()) {
-    caption +=
-        fmt::format(" Not compared: {}.",
-                    report::count(static_cast<std::int64_t>(page.sdpa.missing.size()), "problem"));
-  }
+  const auto missing = std::count_if(
+      page.facts.suite.begin(), page.facts.suite.end(), [&](const report::SuiteEntry& entry) {
+        // Held-out problems are measured at confirmation only.
+        return !entry.held_out && report::fastest_rival(page.facts, page.held, entry.problem,
+                                                        page.facts.plan) == nullptr;
+      });
+  if (missing > 0) caption += fmt::format(" Not compared: {}.", report::count(missing, "problem"));
   return figure("sdpa", k_heading, caption,
                 [&](double width) { return draw(page_data, rows, width); });
 }

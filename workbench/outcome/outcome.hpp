@@ -155,6 +155,20 @@ struct Outcome {
 /// payload lacks is not known.
 Outcome outcome_of(const session::SessionView& view);
 
+/// A problem on which one side is shown slower than the other.
+struct Loss {
+  std::string problem;  ///< its name
+  std::string against;  ///< the rival; "" for the start
+  Figure figure;
+};
+
+/// What is lost if the recommendation is followed; the largest loss of each list first.
+struct Losses {
+  std::vector<Loss> to_rivals, to_start;
+  std::vector<Loss> of_incumbent;  ///< to the start, where the recommendation takes another
+};
+Losses losses_of(const Outcome& outcome);
+
 Json to_json(const Outcome& outcome);
 
 // Words
@@ -163,6 +177,9 @@ Json to_json(const Outcome& outcome);
 
 /// "dispatch: a on 8, b on 3; ahead of the fastest rival on 11 of 11, 1.85x [1.80, 1.90]".
 std::string headline(const Outcome& outcome);
+/// How far the headline's mean over rivals is off because the fastest were chosen by the same
+/// figures, as a sentence after a space; empty below 0.1 %.
+std::string bias_words(const Outcome& outcome);
 /// What is slower than the start or a rival if the recommendation is followed, by name and figure;
 /// empty when nothing is.
 std::string losses(const Outcome& outcome);

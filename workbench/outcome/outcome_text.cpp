@@ -19,8 +19,13 @@ namespace {
 constexpr std::size_t k_named_problems = 4, k_named_events = 4, k_name_bytes = 80;
 constexpr std::size_t k_steps_of_a_kind = 5;
 
+/// Brackets and backticks of a name would look like an event or a command on a page.
 std::string shown(std::string_view name) {
-  return printable(name, k_name_bytes);
+  std::string words = printable(name, k_name_bytes);
+  std::replace(words.begin(), words.end(), '[', '(');
+  std::replace(words.begin(), words.end(), ']', ')');
+  std::replace(words.begin(), words.end(), '`', '\'');
+  return words;
 }
 
 /// Enough decimals that neither end is rounded onto the other or onto 1.
@@ -44,7 +49,7 @@ std::string ratio_words(double speedup, const measure::Interval& interval) {
 
 std::string event_words(const std::vector<std::int64_t>& events) {
   if (events.size() > k_named_events) {
-    return fmt::format(" [e{} … e{}, {} events]", events.front(), events.back(), events.size());
+    return fmt::format(" [e{}] to [e{}] ({} events)", events.front(), events.back(), events.size());
   }
   std::string words;
   for (const std::int64_t event : events) words += fmt::format(" [e{}]", event);
@@ -129,59 +134,36 @@ std::string rival_words(const Group& group, const Choice& choice) {
 
 std::string where_words(const Group& group) {
   if (group.is_suite) return {};
-  return fmt::format(" (compared between iterations, {}{}{})", group.plan,
-                     group.regime.empty() ? "" : " ", group.regime);
+  return fmt::format(" (compared between iterations, {}{}{})", shown(group.plan),
+                     group.regime.empty() ? "" : " ", shown(group.regime));
 }
 
-struct Loss {
-  std::string name, against;
-  const Figure* figure = nullptr;
-};
-
-std::string loss_words(std::vector<Loss> losses) {
-  std::stable_sort(losses.begin(), losses.end(), [](const Loss& a, const Loss& b) {
-    return a.figure->speedup < b.figure->speedup;
-  });
+std::string loss_words(const std::vector<Loss>& losses) {
   std::vector<std::string> items;
   for (const Loss& loss : losses) {
-    items.push_back(fmt::format("{} {}{}{}", loss.name, figure_words(*loss.figure),
-                                loss.against.empty() ? "" : " of ", loss.against));
+    items.push_back(fmt::format("{} {}{}", shown(loss.problem), figure_words(loss.figure),
+                                loss.against.empty() ? "" : " of " + shown(loss.against)));
   }
   return listed(items);
 }
 
-std::vector<Loss> losses_to_rivals(const Group& group, const Choice& choice) {
-  std::vector<Loss> losses;
-  for (const std::size_t at : choice.over_rival.slower) {
-    const Standing* standing = group.problems[at].find(choice.variants[at]);
-    losses.push_back(
-        {shown(group.problems[at].name), shown(standing->rival), &*standing->over_rival});
-  }
-  return losses;
+void sort_largest_first(std::vector<Loss>& losses) {
+  std::stable_sort(losses.begin(), losses.end(), [](const Loss& a, const Loss& b) {
+    return a.figure.speedup < b.figure.speedup;
+  });
 }
 
 /// Held-out problems count here: a loss there is one.
-std::vector<Loss> losses_to_start(const Group& group, const Choice& choice) {
+std::vector<Loss> losses_to_start(const Group& group, const std::vector<std::string>& variants) {
   std::vector<Loss> losses;
-  for (std::size_t i = 0; i < choice.variants.size(); ++i) {
-    const Standing* standing = group.problems[i].find(choice.variants[i]);
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const Standing* standing = group.problems[i].find(variants[i]);
     if (standing == nullptr || !standing->over_start) continue;
     if (standing->over_start->outcome != ComparisonOutcome::slower) continue;
-    losses.push_back({shown(group.problems[i].name), "", &*standing->over_start});
+    losses.push_back({group.problems[i].name, "", *standing->over_start});
   }
+  sort_largest_first(losses);
   return losses;
-}
-
-/// What the incumbent loses to the start where the recommendation takes another variant.
-std::vector<Loss> incumbent_losses(const Outcome& outcome, const Group& group,
-                                   const Choice& choice) {
-  if (outcome.incumbent.empty()) return {};
-  Choice alone;
-  for (std::size_t i = 0; i < group.problems.size(); ++i) {
-    const bool differs = i >= choice.variants.size() || choice.variants[i] != outcome.incumbent;
-    alone.variants.push_back(differs ? outcome.incumbent : "");
-  }
-  return losses_to_start(group, alone);
 }
 
 std::string keep_words(const Outcome& outcome, const Group& group, const Choice& choice) {
@@ -226,19 +208,37 @@ std::string headline(const Outcome& outcome) {
   return words;
 }
 
-std::string losses(const Outcome& outcome) {
+Losses losses_of(const Outcome& outcome) {
+  Losses found;
   const Group* group = outcome.main_group();
-  if (group == nullptr) return {};
+  if (group == nullptr) return found;
   const Choice& choice = group->by_problem;
+  for (const std::size_t at : choice.over_rival.slower) {
+    const Standing* standing = group->problems[at].find(choice.variants[at]);
+    found.to_rivals.push_back({group->problems[at].name, standing->rival, *standing->over_rival});
+  }
+  sort_largest_first(found.to_rivals);
+  found.to_start = losses_to_start(*group, choice.variants);
+  if (outcome.incumbent.empty()) return found;
+  std::vector<std::string> others;
+  for (const std::string& variant : choice.variants) {
+    others.push_back(variant == outcome.incumbent ? std::string() : outcome.incumbent);
+  }
+  found.of_incumbent = losses_to_start(*group, others);
+  return found;
+}
+
+std::string losses(const Outcome& outcome) {
+  const Losses found = losses_of(outcome);
   std::string words;
-  const auto add = [&](const std::string& what, std::vector<Loss> found) {
-    if (found.empty()) return;
-    words += (words.empty() ? "" : " ") + what + ": " + loss_words(std::move(found)) + ".";
+  const auto add = [&](const std::string& what, const std::vector<Loss>& lost) {
+    if (lost.empty()) return;
+    words += (words.empty() ? "" : " ") + what + ": " + loss_words(lost) + ".";
   };
-  add("Slower than a rival", losses_to_rivals(*group, choice));
-  add("Slower than the start", losses_to_start(*group, choice));
+  add("Slower than a rival", found.to_rivals);
+  add("Slower than the start", found.to_start);
   add(fmt::format("The incumbent {} alone is slower than the start", shown(outcome.incumbent)),
-      incumbent_losses(outcome, *group, choice));
+      found.of_incumbent);
   return words;
 }
 
@@ -282,13 +282,10 @@ std::vector<std::string> next_steps(const Outcome& outcome) {
   const Group* group = outcome.main_group();
   if (group == nullptr) return steps;
   const Choice& choice = group->by_problem;
-  std::vector<Loss> lost = losses_to_rivals(*group, choice);
-  std::stable_sort(lost.begin(), lost.end(), [](const Loss& a, const Loss& b) {
-    return a.figure->speedup < b.figure->speedup;
-  });
+  const std::vector<Loss> lost = losses_of(outcome).to_rivals;
   for (std::size_t i = 0; i < std::min(lost.size(), k_steps_of_a_kind); ++i) {
-    steps.push_back(fmt::format("Close the gap on {}: {} of {}.", lost[i].name,
-                                figure_words(*lost[i].figure), lost[i].against));
+    steps.push_back(fmt::format("Close the gap on {}: {} of {}.", shown(lost[i].problem),
+                                figure_words(lost[i].figure), shown(lost[i].against)));
   }
   const std::vector<std::size_t>& open = choice.over_rival.undecided;
   for (std::size_t i = 0; i < std::min(open.size(), k_steps_of_a_kind); ++i) {
@@ -300,17 +297,19 @@ std::vector<std::string> next_steps(const Outcome& outcome) {
   return steps;
 }
 
+std::string bias_words(const Outcome& outcome) {
+  const Choice* choice = outcome.chosen();
+  if (choice == nullptr || !choice->over_rival.mean) return {};
+  const double bias = choice->selection_bias;
+  if (!(std::abs(bias - 1) >= 0.001)) return {};
+  return fmt::format(
+      " Choosing the fastest by the same figures makes the mean over rivals {:.1f} % too {}; its "
+      "interval allows for that.",
+      100 * std::abs(bias - 1), bias > 1 ? "high" : "low");
+}
+
 std::string paragraph(const Outcome& outcome) {
-  std::string words = capitalized(headline(outcome)) + ".";
-  if (const Group* group = outcome.main_group()) {
-    const double bias = group->by_problem.selection_bias;
-    if (std::abs(bias - 1) >= 0.001) {
-      words += fmt::format(
-          " Choosing the fastest by the same figures makes this mean {:.1f} % too {}; its interval "
-          "allows for that.",
-          100 * std::abs(bias - 1), bias > 1 ? "high" : "low");
-    }
-  }
+  std::string words = capitalized(headline(outcome)) + "." + bias_words(outcome);
   const std::string lost = losses(outcome);
   if (!lost.empty()) words += " " + lost;
   if (outcome.main_group() != nullptr) words += " " + advice_words(outcome);

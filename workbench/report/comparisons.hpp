@@ -13,18 +13,6 @@
 
 namespace wb::report {
 
-/// A candidate's results against SDPA (fastest_rival) on each problem, on the objective's plan.
-struct Standing {
-  std::vector<const Compared*> won, lost, same, ambiguous;
-  /// Rivals with a figure that are SDPA on at least one problem; by name.
-  std::vector<std::string> rivals;
-  std::vector<std::string> missing;  ///< problems without a standing rival
-  [[nodiscard]] std::size_t measured() const {
-    return won.size() + lost.size() + same.size() + ambiguous.size();
-  }
-};
-Standing standing(const Facts& facts, const ComparisonIndex& index);
-
 /// The comparison with the fastest standing rival on the problem under the plan, which pages call
 /// SDPA. If a standing rival has no figure, that rival's comparison, since it may be the fastest.
 /// nullptr: no rival stands.
@@ -32,18 +20,17 @@ const Compared* fastest_rival(const Facts& facts, const ComparisonIndex& index,
                               const std::string& problem, const std::string& plan);
 
 struct Page;  // phrases.hpp
-/// The only rival with a figure as SDPA under the objective's plan; nullptr when there are several
-/// or none.
-const RivalFacts* only_rival(const Page& page);
-/// That rival with its versions, or "the fastest rival of each (`torch_cudnn`, …)".
+/// The fastest rivals of the recommended choice: the only one with its versions, or "the fastest
+/// rival of each (`torch_cudnn`, …)".
 std::string rival_words(const Page& page);
-/// The same over all plans, as the heading of a column for all plans.
+/// Those of the incumbent under all plans, as the heading of a column.
 std::string sdpa_column(const Page& page);
 /// The incumbent against SDPA under one plan: rival_cell() when one rival is the fastest on every
-/// problem, else the geometric mean over problems, without an interval.
+/// problem, else the geometric mean over problems.
 std::string sdpa_cell(const Page& page, const std::string& plan);
-/// The geometric mean over problems of the figures against SDPA; nothing when one is missing.
-std::optional<double> sdpa_mean(const Page& page, const std::string& plan);
+/// True when a rival stands beside the incumbent under the objective's plan; with a figure.
+bool is_rival_compared(const Page& page);
+bool has_rival_figure(const Page& page);
 /// One row per problem: the fastest rival and the candidate's result against it, and the geometric
 /// mean. Empty with fewer than two rivals.
 std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,

@@ -70,9 +70,13 @@ std::string decision_section(const Page& page) {
   }
   if (!view.decisions.empty()) out += "\n";
   Table table({"option", "what it means", "what it costs"});
-  if (!facts.wins.empty()) {
-    table.row({"adopt", "take " + incumbent_name(page, false) + commit_words(*facts.wins.back()),
-               "nothing more to run"});
+  const outcome::Recommendation& made = page.conclusion.recommendation;
+  if (advises_change(page)) {
+    const bool is_committed_win = takes_incumbent(page) && !facts.wins.empty();
+    table.row({made.advice == outcome::Advice::adopt ? "adopt" : "dispatch",
+               "take " + taken_words(page) +
+                   (is_committed_win ? commit_words(*facts.wins.back()) : std::string()),
+               made.confirmation ? "one comparison to confirm it" : "nothing more to run"});
   }
   table.row({"continue",
              view.status == session::SessionStatus::closed
@@ -146,7 +150,7 @@ std::string checklist_section(const Page& page) {
       facts.baseline != nullptr && outcome_of(*facts.baseline) == IterationOutcome::baseline;
   out += box(done_if(baseline_done), "baseline measured and closed");
   out += box(done_if(!view.noise_floors.empty()), "noise floor measured");
-  out += box(done_if(!page.sdpa.rivals.empty()),
+  out += box(done_if(has_rival_figure(page)),
              "a rival passed its verdict and was measured beside the incumbent");
   const auto unjudged = unjudged_figures(facts);
   out += box(facts.baseline == nullptr ? Box::not_applicable : done_if(unjudged.empty()),

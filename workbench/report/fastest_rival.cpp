@@ -73,18 +73,30 @@ std::string listed(const std::vector<std::string>& rivals) {
   return out + ")";
 }
 
-/// The geometric mean of the problems' speedups, by the suite's weights. Nothing if one has no
-/// figure.
-std::optional<double> geometric_mean(const Facts& facts,
-                                     const std::vector<const Compared*>& fastest) {
-  double log_sum = 0, weights = 0;
+/// The geometric mean of the problems' speedups, by the suite's weights; its interval averages the
+/// ends of theirs, which holds for any dependence. Nothing if one has no figure.
+std::optional<Gain> geometric_mean(const Facts& facts,
+                                   const std::vector<const Compared*>& fastest) {
+  double log_sum = 0, low_sum = 0, high_sum = 0, weights = 0;
+  bool has_interval = true;
+  Gain mean;
   for (std::size_t i = 0; i < facts.suite.size(); ++i) {
     if (facts.suite[i].held_out && fastest[i] == nullptr) continue;
     if (fastest[i] == nullptr || !fastest[i]->ratio.value) return std::nullopt;
-    log_sum += facts.suite[i].weight * std::log(*fastest[i]->ratio.value);
-    weights += facts.suite[i].weight;
+    const Ratio& ratio = fastest[i]->ratio;
+    const double weight = facts.suite[i].weight;
+    log_sum += weight * std::log(*ratio.value);
+    has_interval = has_interval && ratio.low && ratio.high && *ratio.low > 0 && *ratio.high > 0;
+    if (has_interval) low_sum += weight * std::log(*ratio.low);
+    if (has_interval) high_sum += weight * std::log(*ratio.high);
+    weights += weight;
+    mean.events.push_back(fastest[i]->seq);
   }
-  return weights > 0 ? std::optional(std::exp(log_sum / weights)) : std::nullopt;
+  if (!(weights > 0)) return std::nullopt;
+  mean.ratio.value = std::exp(log_sum / weights);
+  if (has_interval) mean.ratio.low = std::exp(low_sum / weights);
+  if (has_interval) mean.ratio.high = std::exp(high_sum / weights);
+  return mean;
 }
 
 }  // namespace
@@ -140,51 +152,35 @@ std::string sdpa_table(const Facts& facts, const ComparisonIndex& index,
       inline_text(facts.plan_label(facts.plan), 40), table.str());
   if (const auto mean = geometric_mean(facts, fastest)) {
     out += fmt::format(
-        "Geometric mean of the speedups under {}: {}. It has no interval, and as each problem's "
-        "fastest rival was chosen by the same figures it favors the rivals a little.\n\n",
-        inline_text(facts.plan_label(facts.plan), 40), speedup(mean));
+        "Geometric mean of the speedups under {}: {}{}. As each problem's fastest rival was chosen "
+        "by the same figures it favors the rivals a little.\n\n",
+        inline_text(facts.plan_label(facts.plan), 40), speedup(mean->ratio), cite(mean->events));
   }
   return out;
 }
 
-Standing standing(const Facts& facts, const ComparisonIndex& index) {
-  Standing result;
-  std::set<std::string> rivals;
-  const std::vector<const Compared*> fastest = fastest_rivals(facts, index, facts.plan);
-  for (std::size_t i = 0; i < facts.suite.size(); ++i) {
-    const Compared* compared = fastest[i];
-    if (compared == nullptr) {
-      // Held-out problems are measured at confirmation only, so their absence is normal before.
-      if (!facts.suite[i].held_out) result.missing.push_back(facts.suite[i].problem);
-      continue;
-    }
-    if (!compared->ratio.value) {
-      // The fastest rival is unknown, but it is at least as fast as the others.
-      const Compared* lowest = lowest_figure(facts, index, facts.suite[i].problem, facts.plan);
-      if (lowest != nullptr && lowest->outcome == "slower") compared = lowest;
-    }
-    if (compared->ratio.value) rivals.emplace(base_name(compared->against));
-    auto& list = compared->outcome == "faster"   ? result.won
-                 : compared->outcome == "slower" ? result.lost
-                 : compared->outcome == "same"   ? result.same
-                                                 : result.ambiguous;
-    list.push_back(compared);
-  }
-  result.rivals.assign(rivals.begin(), rivals.end());
-  std::stable_sort(result.lost.begin(), result.lost.end(),
-                   [](const Compared* a, const Compared* b) {
-                     return a->ratio.value.value_or(1) < b->ratio.value.value_or(1);
-                   });
-  return result;
-}
-
-const RivalFacts* only_rival(const Page& page) {
-  return page.sdpa.rivals.size() == 1 ? page.facts.find_rival(page.sdpa.rivals.front()) : nullptr;
-}
-
 std::string rival_words(const Page& page) {
-  const RivalFacts* only = only_rival(page);
-  return only != nullptr ? rival_name(*only) : listed(page.sdpa.rivals);
+  std::set<std::string> names;
+  const outcome::Group* group = page.conclusion.main_group();
+  const std::size_t n = group == nullptr ? 0 : group->by_problem.variants.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const outcome::ProblemOutcome& problem = group->problems[i];
+    const outcome::Standing* standing = problem.find(group->by_problem.variants[i]);
+    if (problem.held_out || standing == nullptr || !standing->over_rival) continue;
+    if (standing->over_rival->speedup > 0) names.emplace(base_name(standing->rival));
+  }
+  const RivalFacts* only = names.size() == 1 ? page.facts.find_rival(*names.begin()) : nullptr;
+  return only != nullptr ? rival_name(*only) : listed({names.begin(), names.end()});
+}
+
+bool is_rival_compared(const Page& page) {
+  const auto fastest = fastest_rivals(page.facts, page.held, page.facts.plan);
+  return std::any_of(fastest.begin(), fastest.end(),
+                     [](const Compared* compared) { return compared != nullptr; });
+}
+
+bool has_rival_figure(const Page& page) {
+  return !names_of(fastest_rivals(page.facts, page.held, page.facts.plan)).empty();
 }
 
 std::string sdpa_column(const Page& page) {
@@ -193,25 +189,24 @@ std::string sdpa_column(const Page& page) {
   return only != nullptr ? rival_name(*only) : listed({names.begin(), names.end()});
 }
 
-std::optional<double> sdpa_mean(const Page& page, const std::string& plan) {
-  return geometric_mean(page.facts, fastest_rivals(page.facts, page.held, plan));
-}
-
 std::string sdpa_cell(const Page& page, const std::string& plan) {
   const std::vector<const Compared*> fastest = fastest_rivals(page.facts, page.held, plan);
   const std::set<std::string> names = names_of(fastest);
   const bool is_known = std::all_of(fastest.begin(), fastest.end(), [](const Compared* compared) {
     return compared == nullptr || compared->ratio.value;
   });
-  const RivalFacts* only = only_rival(page);  // named if no rival has a figure
-  if (names.size() == 1) only = page.facts.find_rival(*names.begin());
-  if (only != nullptr && names.size() <= 1 && is_known) {
+  const std::set<std::string> all = rivals_of_all_plans(page);
+  // Named if no rival has a figure under this plan.
+  const std::set<std::string>& named = names.empty() ? all : names;
+  const RivalFacts* only = named.size() == 1 ? page.facts.find_rival(*named.begin()) : nullptr;
+  if (only != nullptr && is_known) {
     // The column's header names one rival only if it is the fastest under every plan.
-    const bool is_named = rivals_of_all_plans(page).size() <= 1;
+    const bool is_named = all.size() <= 1;
     return rival_cell(page, *only, plan) + (is_named ? "" : " (" + code(only->name, 60) + ")");
   }
   const auto mean = geometric_mean(page.facts, fastest);
-  return mean ? speedup(mean) + ", geometric mean without an interval" : "not on every problem";
+  return mean ? speedup(mean->ratio) + ", geometric mean" + cite(mean->events)
+              : "not on every problem";
 }
 
 }  // namespace wb::report

@@ -67,9 +67,15 @@ std::string outcome_line(const Page& page) {
 
 std::string gain_line(const Page& page) {
   const Facts& facts = page.facts;
+  const outcome::Outcome& made = page.conclusion;
+  const bool is_start = made.recommendation.advice == outcome::Advice::keep_start;
+  // Another choice than the incumbent has no confirmed steps: the outcome has its figures.
+  if (made.main_group() != nullptr && !takes_incumbent(page) && !(is_start && facts.wins.empty())) {
+    return told(outcome::headline(made) + "." + outcome::bias_words(made));
+  }
   if (facts.baseline == nullptr) return "none yet: the baseline has not been measured.";
   if (facts.wins.empty()) {
-    return facts.tries.empty()
+    return facts.tries.empty() && facts.view.outside.comparisons.empty()
                ? "none yet: no iteration was run."
                : fmt::format("none: no change to the start {} was confirmed faster.",
                              code(facts.start, 60));
@@ -103,57 +109,56 @@ std::string missing_rival(const Facts& facts) {
                      rival_name(first));
 }
 
-/// Text if rivals have figures, but on each problem a possibly fastest one has none.
-std::string no_figure(const Page& page) {
-  std::vector<std::int64_t> events;
-  for (const Compared* compared : page.sdpa.ambiguous) events.push_back(compared->seq);
+/// Text if rivals stand, but on each problem a possibly fastest one has no figure.
+std::string no_figure(const outcome::Total& rivals) {
   return fmt::format("unknown: on {} a rival has no figure and may be the fastest{}.",
-                     count(static_cast<std::int64_t>(page.sdpa.measured()), "problem"),
-                     cite(events));
+                     count(static_cast<std::int64_t>(rivals.measured()), "problem"),
+                     cite(rivals.events));
 }
 
-/// The problems that the last win made slower.
-std::string lost_to_start(const Page& page) {
-  std::vector<const Compared*> slower;
-  for (const SuiteEntry& entry : page.facts.suite) {
-    const Compared* compared = page.held.find("", entry.problem, page.facts.plan);
-    if (compared != nullptr && compared->outcome == "slower") slower.push_back(compared);
+std::string named_losses(const std::vector<outcome::Loss>& losses) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(losses.size(), k_named_problems); ++i) {
+    const outcome::Figure& figure = losses[i].figure;
+    out += fmt::format(
+        "{} {} {}{}", i == 0 ? ":" : ",", inline_text(losses[i].problem, 60),
+        speedup(Ratio{
+            .value = figure.speedup, .low = figure.interval.low, .high = figure.interval.high}),
+        cite(figure.events));
   }
-  if (slower.empty()) return {};
-  std::string out = " Slower than before:";
-  for (std::size_t i = 0; i < std::min(slower.size(), k_named_problems); ++i) {
-    out += fmt::format("{} {} {}{}", i == 0 ? "" : ",",
-                       inline_text(page.facts.title(slower[i]->problem), 60),
-                       speedup(slower[i]->ratio), cite(slower[i]->seq));
+  return losses.size() > k_named_problems
+             ? fmt::format("{} and {} more", out, losses.size() - k_named_problems)
+             : out;
+}
+
+/// What is slower than the start, if the recommendation is followed and if the incumbent is used.
+std::string lost_to_start(const Page& page, const outcome::Losses& losses) {
+  std::string out;
+  if (!losses.to_start.empty()) {
+    out += " Slower than the start" + named_losses(losses.to_start) + ".";
   }
-  if (slower.size() > k_named_problems) {
-    out += fmt::format(" and {} more", slower.size() - k_named_problems);
+  if (!losses.of_incumbent.empty()) {
+    out += fmt::format(" The incumbent {} alone is slower than the start{}.",
+                       code(page.conclusion.incumbent, 60), named_losses(losses.of_incumbent));
   }
-  return out + ".";
+  return out;
 }
 
 std::string lost_line(const Page& page) {
-  if (page.sdpa.rivals.empty()) {
-    return (page.sdpa.measured() > 0 ? no_figure(page) : missing_rival(page.facts)) +
-           lost_to_start(page);
+  const outcome::Losses losses = outcome::losses_of(page.conclusion);
+  const outcome::Choice* choice = page.conclusion.chosen();
+  if (choice == nullptr || choice->over_rival.measured() == 0) {
+    return missing_rival(page.facts) + lost_to_start(page, losses);
   }
-  const Standing& stands = page.sdpa;
-  std::string out = fmt::format("{} of {} to {}", stands.lost.size(),
-                                count(static_cast<std::int64_t>(stands.measured()), "problem"),
-                                rival_words(page));
-  for (std::size_t i = 0; i < std::min(stands.lost.size(), k_named_problems); ++i) {
-    const Compared& lost = *stands.lost[i];
-    out += fmt::format("{} {} {}{}", i == 0 ? ":" : ",",
-                       inline_text(page.facts.title(lost.problem), 60), speedup(lost.ratio),
-                       cite(lost.seq));
-  }
-  if (stands.lost.size() > k_named_problems) {
-    out += fmt::format(" and {} more", stands.lost.size() - k_named_problems);
-  }
-  out += fmt::format("; won {}, same {}, ambiguous {}", stands.won.size(), stands.same.size(),
-                     stands.ambiguous.size());
-  if (!stands.missing.empty()) out += fmt::format(", not compared {}", stands.missing.size());
-  return out + "." + lost_to_start(page);
+  const outcome::Total& rivals = choice->over_rival;
+  if (!rivals.mean) return no_figure(rivals) + lost_to_start(page, losses);
+  std::string out = fmt::format("{} of {} to {}{}", rivals.slower.size(),
+                                count(static_cast<std::int64_t>(rivals.measured()), "problem"),
+                                rival_words(page), named_losses(losses.to_rivals));
+  out += fmt::format("; won {}, same {}, ambiguous {}", rivals.faster.size(), rivals.same.size(),
+                     rivals.undecided.size());
+  if (!rivals.missing.empty()) out += fmt::format(", not compared {}", rivals.missing.size());
+  return out + "." + lost_to_start(page, losses);
 }
 
 std::string resolution_line(const Page& page) {
@@ -270,8 +275,12 @@ std::string first_screen(const Page& page) {
     if (word != facts.plan) plans.emplace_back(word);
   }
   // One row per plan keeps the table narrow enough for a terminal.
-  const bool none_stands = page.sdpa.measured() == 0;
-  Table table({"speedup [" + interval_name(page.held) + "]",
+  const bool none_stands = !is_rival_compared(page);
+  // Where something else is recommended, the table must not be read as its figures.
+  const bool is_other = page.conclusion.main_group() != nullptr && !takes_incumbent(page) &&
+                        !page.facts.view.incumbent.empty();
+  Table table({"speedup [" + interval_name(page.held) + "]" +
+                   (is_other ? " of " + incumbent_name(page, false) : std::string()),
                "over the start " + code(facts.start, 60),
                none_stands ? "over a rival" : "over " + sdpa_column(page)});
   for (const std::string& plan : plans) {

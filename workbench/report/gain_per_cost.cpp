@@ -38,7 +38,9 @@ std::string two_digits(double value) {
 
 std::string so_far(const Page& page, const std::optional<Gain>& gained) {
   if (!gained || !(gained->ratio.value.value_or(1) > 1)) {
-    return fmt::format("- No gain was accepted: {} brought none.\n", page.costs.spend());
+    return fmt::format(
+        "- No iteration's gain was accepted: {} {}.\n", page.costs.spend(),
+        advises_change(page) ? "went into measurements beside them" : "brought none");
   }
   const double percents = (*gained->ratio.value - 1) * 100;
   const Ledger ledger = page.facts.prices.priced(page.facts.view.ledger);

@@ -39,10 +39,13 @@ std::string handover_header(const Page& page) {
 }
 
 std::string technical(const Page& page) {
+  const outcome::Outcome& made = page.conclusion;
+  const std::string lost = outcome::losses(made);
   std::string out =
-      fmt::format("Technical: {} of {} gained; over the start {}.\n\n", page.facts.wins.size(),
+      fmt::format("Technical: {} of {} gained; {}.{}{}\n\n", page.facts.wins.size(),
                   count(static_cast<std::int64_t>(page.facts.tries.size()), "iteration"),
-                  page.facts.wins.empty() ? "nothing" : gain_cell(page, page.facts.plan));
+                  told(outcome::headline(made)), told(outcome::bias_words(made)),
+                  lost.empty() ? "" : " " + told(lost));
   for (const IterationView* win : page.facts.wins) {
     out += fmt::format(
         "- iteration {}: {}: {}{}\n", win->number,
@@ -122,7 +125,9 @@ SuiteTime suite_time(const Page& page) {
 std::string returned(const Page& page) {
   const std::string head = "## Return\n\n";
   if (page.facts.wins.empty()) {
-    return head + "Nothing was gained, so nothing of the spend is won back.\n\n";
+    return head + (advises_change(page)
+                       ? "What the gain saves is not known: no iteration confirmed it.\n\n"
+                       : "Nothing was gained, so nothing of the spend is won back.\n\n");
   }
   const SuiteTime time = suite_time(page);
   if (time.known == 0) {
@@ -162,14 +167,11 @@ std::string returned(const Page& page) {
                      cite(page.facts.view.opened.seq));
 }
 
-/// The problems on which the incumbent is slower than its predecessor.
+/// The problems on which the recommended choice is slower than the start.
 std::string slower_problems(const Page& page) {
   std::string out;
-  for (const SuiteEntry& entry : page.facts.suite) {
-    const Compared* slower = page.held.find("", entry.problem, page.facts.plan);
-    if (slower == nullptr || slower->outcome != "slower") continue;
-    out += (out.empty() ? "" : ", ") + inline_text(page.facts.title(entry.problem), 60) +
-           cite(slower->seq);
+  for (const outcome::Loss& loss : outcome::losses_of(page.conclusion).to_start) {
+    out += (out.empty() ? "" : ", ") + inline_text(loss.problem, 60) + cite(loss.figure.events);
   }
   return out;
 }
@@ -200,24 +202,23 @@ std::string decision_point(const Page& page) {
   const std::string slower = slower_problems(page);
   const std::string start = code(page.facts.start, 60);
   Table table({"option", "take it if", "what it costs"});
-  if (!page.facts.wins.empty()) {
-    table.row({"A: adopt " + incumbent_name(page, false),
+  const outcome::Recommendation& made = page.conclusion.recommendation;
+  if (advises_change(page)) {
+    table.row({fmt::format("A: {} {}", made.advice == outcome::Advice::adopt ? "adopt" : "dispatch",
+                           taken_words(page)),
                slower.empty() ? std::string("the gain is enough: no problem got slower")
                               : "the gain is worth what got slower: " + slower,
-               "nothing more to run"});
+               made.confirmation ? "one comparison to confirm it" : "nothing more to run"});
   }
   table.row({"B: go on", "the target is not reached and the next step is worth its effort",
              continue_cost(page)});
-  if (!page.facts.wins.empty()) {
-    const std::string before = text(page.facts.wins.back()->incumbent_changed->payload, "from");
-    table.row({"C: go back to " + code(before, 60),
+  if (advises_change(page)) {
+    table.row({"C: go back to the start " + start,
                slower.empty() ? std::string("nothing in this log speaks for it")
                               : "these may not be slower: " + slower,
-               "the last gain, " +
-                   speedup(ratio(page.facts.wins.back()->incumbent_changed->payload)) +
-                   cite(page.facts.wins.back()->incumbent_changed->seq)});
+               "the gain, " + chosen_over_start(page)});
   } else {
-    table.row({"C: stay with " + start, "no try gained: it is what holds", "nothing"});
+    table.row({"C: stay with " + start, "nothing was shown faster", "nothing"});
   }
   return out + table.str() + "\nThe facts advise: " + advice(page) + "\n\n";
 }

@@ -40,76 +40,38 @@ void add_unfinished(const Page& page, Advice& steps) {
   }
 }
 
-/// Problems that the incumbent made slower: the former incumbent should be kept for them.
-void add_regressions(const Page& page, Advice& steps) {
-  if (page.facts.wins.empty()) return;
-  std::size_t named = 0;
-  for (const SuiteEntry& entry : page.facts.suite) {
-    const Compared* slower = page.held.find("", entry.problem, page.facts.plan);
-    if (slower == nullptr || slower->outcome != "slower" || ++named > k_max_named_steps) continue;
-    steps.push_back(
-        fmt::format("Dispatch {} to {}, or find why the incumbent is slower there: {}{}.",
-                    title_of(page, entry.problem), code(slower->against, 60),
-                    speedup(slower->ratio), cite(slower->seq)));
-  }
+/// True for a variant that the recommendation takes.
+bool is_taken(const Page& page, const std::string& variant) {
+  const std::vector<outcome::Part>& parts = page.conclusion.recommendation.parts;
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const outcome::Part& part) { return part.variant == variant; });
 }
 
-/// Problems lost to the rival, with their distance to the roofline.
-void add_lost(const Page& page, Advice& steps) {
-  if (page.sdpa.measured() == 0) {
-    if (page.facts.baseline != nullptr) {
-      steps.emplace_back(
-          "Measure a rival that passes its verdict: without one nothing says how the incumbent "
-          "stands against PyTorch's SDPA.");
+/// What follows from who won, and the want of a rival.
+void add_outcome(const Page& page, Advice& steps) {
+  const outcome::Choice* choice = page.conclusion.chosen();
+  if (page.conclusion.recommendation.advice != outcome::Advice::none) {
+    for (const std::string& step : outcome::next_steps(page.conclusion)) {
+      steps.push_back(told(step));
     }
-    return;
   }
-  const std::vector<Headroom> rooms = headroom(page);
-  for (std::size_t i = 0; i < std::min(page.sdpa.lost.size(), k_max_named_steps); ++i) {
-    const Compared& lost = *page.sdpa.lost[i];
-    std::string step = fmt::format("Close the gap on {}: {} against {}{}",
-                                   title_of(page, lost.problem), speedup(lost.ratio),
-                                   code(std::string(base_name(lost.against)), 60), cite(lost.seq));
-    const auto room = std::find_if(rooms.begin(), rooms.end(), [&](const Headroom& candidate) {
-      return page.facts.title(candidate.problem) == page.facts.title(lost.problem);
-    });
-    if (room != rooms.end()) {
-      step += fmt::format("; its bound leaves at most {}x{}",
-                          fixed(room->factor, room->factor < 10 ? 1 : 0), cite(room->finding->seq));
-    }
-    steps.push_back(step + ".");
+  const bool has_rivals = choice != nullptr && choice->over_rival.measured() > 0;
+  if (page.facts.baseline != nullptr && !has_rivals) {
+    steps.emplace_back(
+        "Measure a rival that passes its verdict: without one nothing says how the incumbent "
+        "stands against PyTorch's SDPA.");
   }
 }
 
 void add_headroom(const Page& page, Advice& steps) {
-  std::set<std::string> lost;
-  for (const Compared* compared : page.sdpa.lost) {
-    lost.insert(page.facts.title(compared->problem));
-  }
   std::size_t named = 0;
   for (const Headroom& room : headroom(page)) {
     if (room.factor < k_least_room) break;
-    if (lost.contains(page.facts.title(room.problem))) continue;  // already named with its distance
     if (++named > 2) break;
     steps.push_back(fmt::format("Look at {}: it runs at {} of its bound, so at most {}x is left{}.",
                                 title_of(page, room.problem), percent(1 / room.factor),
                                 fixed(room.factor, room.factor < 10 ? 1 : 0),
                                 cite(room.finding->seq)));
-  }
-}
-
-/// Undecided comparisons with the rival.
-void add_ambiguous(const Page& page, Advice& steps) {
-  std::size_t named = 0;
-  for (const Compared* compared : page.sdpa.ambiguous) {
-    if (++named > k_max_named_steps) break;
-    const bool has_figure = compared->ratio.value.has_value();
-    steps.push_back(fmt::format(
-        "Measure {} against {} again with more processes or rounds: {}{}.",
-        title_of(page, compared->problem), code(std::string(base_name(compared->against)), 60),
-        has_figure ? "ambiguous, " + speedup(compared->ratio)
-                   : "no figure (" + brief(page.facts.words(compared->reason), 120) + ")",
-        cite(compared->seq)));
   }
 }
 
@@ -162,7 +124,8 @@ void add_iterations(const Page& page, Advice& steps) {
     const std::string state =
         iteration->hypothesis ? text(iteration->hypothesis->payload, "state") : "";
     const std::string variant = code(candidate_label(*iteration), 60);
-    if (outcome == IterationOutcome::win && state == "refuted" && ++smaller <= k_max_named_steps) {
+    if (outcome == IterationOutcome::win && state == "refuted" &&
+        is_taken(page, candidate_label(*iteration)) && ++smaller <= k_max_named_steps) {
       const ComparisonIndex index(*iteration);
       const Compared* figure = objective_figure(page.facts, index, page.facts.plan);
       const Json& hypothesis = field(iteration->opened.payload, "hypothesis");
@@ -199,6 +162,7 @@ void add_refuted(const Page& page, Advice& steps) {
     const bool is_refuted =
         iteration->hypothesis && text(iteration->hypothesis->payload, "state") == "refuted";
     if (!is_refuted || outcome_of(*iteration) == IterationOutcome::win) continue;
+    if (is_taken(page, candidate_label(*iteration))) continue;
     if (++n > k_max_named_steps) continue;
     list += fmt::format("{} {}{}", n == 1 ? "" : ",", code(candidate_label(*iteration), 60),
                         cite(iteration->hypothesis->seq));
@@ -214,10 +178,8 @@ Advice steps_of(const Page& page, Results results) {
   const bool are_told = results == Results::told;
   Advice steps;
   add_unfinished(page, steps);
-  if (are_told) add_lost(page, steps);
-  if (are_told) add_regressions(page, steps);
+  if (are_told) add_outcome(page, steps);
   add_headroom(page, steps);
-  if (are_told) add_ambiguous(page, steps);
   add_iterations(page, steps);
   add_unmeasured(page, steps);
   add_floor(page, steps);
@@ -238,10 +200,6 @@ std::string next_steps_section(const Page& page) {
 }  // namespace wb::report
 
 namespace wb::report {
-
-std::vector<std::string> next_steps(const session::SessionView& view) {
-  return steps_of(Page(view), Results::told);
-}
 
 std::vector<std::string> other_steps(const session::SessionView& view) {
   return steps_of(Page(view), Results::left_out);

@@ -77,7 +77,7 @@ Page::Page(const session::SessionView& view)
       steps(indices_of(facts.wins)),
       held(facts.holder != nullptr ? ComparisonIndex(*facts.holder)
                                    : ComparisonIndex(IterationView{})),
-      sdpa(standing(facts, held)) {}
+      conclusion(outcome::outcome_of(view)) {}
 
 namespace {
 
@@ -201,16 +201,6 @@ std::string incumbent_name(const Page& page, bool with_configuration) {
   return out;
 }
 
-std::string problem_names(const Facts& facts, const std::vector<const Compared*>& problems) {
-  constexpr std::size_t k_most = 3;
-  std::string out;
-  for (std::size_t i = 0; i < std::min(problems.size(), k_most); ++i) {
-    out += (i == 0 ? "" : ", ") + inline_text(facts.title(problems[i]->problem), 60);
-  }
-  return problems.size() > k_most ? fmt::format("{} and {} more", out, problems.size() - k_most)
-                                  : out;
-}
-
 std::string interval_name(const ComparisonIndex& index) {
   double confidence = 0;
   for (const Compared& compared : index.all()) {
@@ -250,39 +240,115 @@ std::vector<Headroom> headroom(const Page& page) {
   return result;
 }
 
+namespace {
+
+/// Escaped, but with the spaces at its end.
+std::string escaped(std::string_view part) {
+  const std::string out = inline_text(part, part.size());
+  return part.ends_with(' ') ? out + ' ' : out;
+}
+
+/// Text without commands: brackets around an event or an interval stay.
+std::string with_brackets(std::string_view part) {
+  constexpr std::string_view k_inside = "0123456789., e";
+  std::string out;
+  while (!part.empty()) {
+    const std::size_t open = std::min(part.find('['), part.size());
+    out += escaped(part.substr(0, open));
+    part.remove_prefix(open);
+    if (part.empty()) break;
+    const std::size_t close = part.find(']');
+    const std::string_view inside =
+        close == std::string_view::npos ? part.substr(1) : part.substr(1, close - 1);
+    const bool is_ours = close != std::string_view::npos && !inside.empty() &&
+                         inside.find_first_not_of(k_inside) == std::string_view::npos;
+    const std::size_t taken = is_ours ? close + 1 : 1;
+    out += is_ours ? std::string(part.substr(0, taken)) : escaped(part.substr(0, taken));
+    part.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string mean_words(const outcome::Total& total) {
+  if (!total.mean) return "not measured";
+  Ratio ratio;
+  ratio.value = total.mean->value;
+  if (measure::is_valid(total.mean->interval)) {
+    ratio.low = total.mean->interval.low;
+    ratio.high = total.mean->interval.high;
+  }
+  return speedup(ratio) + cite(total.events);
+}
+
+}  // namespace
+
+std::string told(std::string_view words) {
+  std::string out;
+  while (!words.empty()) {
+    const std::size_t open = std::min(words.find('`'), words.size());
+    const std::size_t close = words.find('`', open + 1);
+    out += with_brackets(words.substr(0, open));
+    if (close == std::string_view::npos) {
+      out += escaped(words.substr(open));
+      break;
+    }
+    out += code(words.substr(open + 1, close - open - 1), 400);
+    words.remove_prefix(close + 1);
+  }
+  return out;
+}
+
+bool advises_change(const Page& page) {
+  const outcome::Advice made = page.conclusion.recommendation.advice;
+  return made == outcome::Advice::adopt || made == outcome::Advice::dispatch;
+}
+
+bool takes_incumbent(const Page& page) {
+  const outcome::Group* group = page.conclusion.main_group();
+  const std::vector<outcome::Part>& parts = page.conclusion.recommendation.parts;
+  return group != nullptr && group->is_suite && parts.size() == 1 &&
+         parts.front().variant == page.facts.view.incumbent;
+}
+
+std::string chosen_over_start(const Page& page) {
+  const outcome::Choice* choice = page.conclusion.chosen();
+  // The incumbent's gain is the product of its confirmed steps, as the sections below print it.
+  if (choice == nullptr || takes_incumbent(page)) return gain_cell(page, page.facts.plan);
+  return mean_words(choice->over_start);
+}
+
+std::string chosen_over_rivals(const Page& page) {
+  const outcome::Choice* choice = page.conclusion.chosen();
+  return choice == nullptr ? "not measured" : mean_words(choice->over_rival);
+}
+
+std::string taken_words(const Page& page) {
+  constexpr std::size_t k_most = 4;
+  const std::vector<outcome::Part>& parts = page.conclusion.recommendation.parts;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(parts.size(), k_most); ++i) {
+    out += (i == 0 ? "" : ", ") + code(parts[i].variant, 60);
+    if (parts.size() > 1) out += fmt::format(" on {}", parts[i].problems.size());
+  }
+  return parts.size() > k_most ? fmt::format("{} and {} more", out, parts.size() - k_most) : out;
+}
+
+std::string contest_name(const Page& page) {
+  const outcome::Group* group = page.conclusion.main_group();
+  if (group == nullptr || group->is_suite) {
+    return text(field(page.facts.view.opened.payload, "suite"), "name");
+  }
+  return fmt::format("{} compared between iterations",
+                     count(static_cast<std::int64_t>(group->problems.size()), "problem"));
+}
+
 std::string advice(const Page& page) {
-  const Facts& facts = page.facts;
-  if (facts.baseline == nullptr) return "none yet: the baseline has not been measured.";
-  if (facts.tries.empty()) {
-    return outcome_of(*facts.baseline) == IterationOutcome::baseline
-               ? "run iterations: only the baseline is measured."
-               : "finish the baseline first (`sdpa-wb resume`).";
+  const bool is_open = page.facts.baseline != nullptr &&
+                       outcome_of(*page.facts.baseline) != IterationOutcome::baseline;
+  if (is_open && page.conclusion.recommendation.advice == outcome::Advice::none) {
+    return "Finish the baseline first (`sdpa-wb resume`).";
   }
-  if (facts.wins.empty()) {
-    const std::size_t n = facts.tries.size();
-    return fmt::format("keep the start {}: {} confirmed faster{}.", code(facts.start, 60),
-                       n == 1 ? std::string("the one iteration was not")
-                              : fmt::format("none of {} iterations was", n),
-                       facts.view.status == session::SessionStatus::closed ? "" : " so far");
-  }
-  std::string out = fmt::format("use {} in place of the start", incumbent_name(page, false));
-  if (page.sdpa.rivals.empty()) {
-    return out + fmt::format("; how it stands against PyTorch's SDPA is not known ({}).",
-                             page.sdpa.measured() > 0
-                                 ? "a rival that may be the fastest has no figure"
-                                 : "no rival stands");
-  }
-  const Standing& stands = page.sdpa;
-  const std::string rival =
-      stands.rivals.size() == 1 ? code(stands.rivals.front(), 60) : std::string("the rivals");
-  if (stands.lost.empty() && !stands.won.empty()) {
-    out += fmt::format(", and of {} on {}", rival, problem_names(page.facts, stands.won));
-  } else if (!stands.lost.empty() && stands.lost.size() == stands.measured()) {
-    out += fmt::format(", but not in place of {}, faster on every problem measured", rival);
-  } else if (!stands.lost.empty()) {
-    out += fmt::format("; keep {} for {}", rival, problem_names(page.facts, stands.lost));
-  }
-  return out + ".";
+  return told(outcome::advice_words(page.conclusion));
 }
 
 }  // namespace wb::report

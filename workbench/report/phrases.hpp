@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
+#include "outcome/outcome.hpp"
 #include "report/comparisons.hpp"
 #include "report/cost.hpp"
 #include "report/facts.hpp"
@@ -24,8 +25,24 @@ struct Page {
   CostGrid costs;
   std::vector<ComparisonIndex> steps;  ///< of each win, in order
   ComparisonIndex held;                ///< comparisons of the iteration that made the incumbent
-  Standing sdpa;                       ///< of the incumbent
+  /// Of all measurements: whatever a page says of who won and what to do is read from it.
+  outcome::Outcome conclusion;
 };
+
+/// Words of the outcome as Markdown: events and intervals stay as they are, commands become code,
+/// the rest is escaped.
+std::string told(std::string_view words);
+/// True when the recommendation is to use anything but the start.
+bool advises_change(const Page& page);
+/// True when the recommendation is to use the incumbent on every problem of the suite.
+bool takes_incumbent(const Page& page);
+/// The recommended choice over the start, and over the fastest rivals: the mean with its events.
+std::string chosen_over_start(const Page& page);
+std::string chosen_over_rivals(const Page& page);
+/// "`a@1`", "`a@1` on 8, `b@2` on 3": what the recommendation takes.
+std::string taken_words(const Page& page);
+/// The suite's name, or what was compared where the recommendation is not about the suite.
+std::string contest_name(const Page& page);
 
 /// "1.32x [1.29, 1.35], faster [e50]", "same, 1.01x [0.99, 1.02] [e51]". Selection figures are
 /// marked as not confirmed.
@@ -61,8 +78,6 @@ std::string rival_cell(const Page& page, const RivalFacts& rival, const std::str
 std::string rival_name(const RivalFacts& rival);
 /// "`cpu_tiled@1f0c44aa` (`TILE_M=32`)".
 std::string incumbent_name(const Page& page, bool with_configuration = true);
-/// "prefill, decode and 2 more".
-std::string problem_names(const Facts& facts, const std::vector<const Compared*>& problems);
 /// "99 % interval"; "interval" when the confidence is not recorded or varies.
 std::string interval_name(const ComparisonIndex& index);
 
@@ -76,7 +91,7 @@ struct Headroom {
 std::optional<double> headroom_of(const Json& figures);
 std::vector<Headroom> headroom(const Page& page);
 
-/// The recommendation that follows from the facts, in one sentence.
+/// The recommendation of the outcome, in one sentence.
 std::string advice(const Page& page);
 
 }  // namespace wb::report

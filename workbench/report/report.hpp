@@ -27,10 +27,9 @@ std::string render_iteration(const session::SessionView& view,
 /// iterations/NNNN.json: the facts of that page for programs.
 Json iteration_json(const session::SessionView& view, const session::IterationView& iteration);
 
-/// The next steps of session.md, in their order: one Markdown sentence each.
-std::vector<std::string> next_steps(const session::SessionView& view);
-/// Those that do not follow from who won: unfinished work, room below the roofline, what iterations
-/// left open, noise. The outcome has the others.
+/// The next steps of session.md that do not follow from who won, one Markdown sentence each:
+/// unfinished work, room below the roofline, what iterations left open, noise. The outcome has the
+/// others.
 std::vector<std::string> other_steps(const session::SessionView& view);
 
 /// The roadmap of a roadmap_made event, or of `advise`, as Markdown.

@@ -53,10 +53,7 @@ std::string remedy_words(const Json& cause) {
 }
 
 std::string impact_words(const Page& page) {
-  const auto mean = sdpa_mean(page, page.facts.plan);
-  std::string out =
-      mean ? fmt::format("{} the speed of {} over the suite", speedup(*mean), rival_words(page))
-           : "how it stands beside a rival is not known";
+  std::string out = told(outcome::headline(page.conclusion));
   const auto rooms = headroom(page);
   if (!rooms.empty()) {
     out += fmt::format("; up to {}x of room below the roofline ({}){}",

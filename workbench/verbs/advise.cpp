@@ -3,6 +3,7 @@
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/verb.hpp"
+#include "outcome/outcome.hpp"
 #include "report/report.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/situation.hpp"
@@ -15,7 +16,10 @@ namespace {
 Result<Json> advise_body(const Call& call) {
   WB_TRY_ASSIGN(const session::Session* session, session_to_read(call));
   WB_TRY_ASSIGN(Json made, roadmap_json(call.services, *session, call.args.value("target", 1.0)));
-  made["text"] = report::render_roadmap(made);
+  WB_TRY_ASSIGN(const session::SessionView* view, session->current(session::FoldDepth::full));
+  // The outcome comes first: steps on the incumbent are read in the light of what is ahead already.
+  made["text"] =
+      outcome::paragraph(outcome::outcome_of(*view)) + "\n\n" + report::render_roadmap(made);
   return made;
 }
 
@@ -53,7 +57,7 @@ const Verb& verb_advise() {
                           {"measuring_usd", "real or null: the same (USD)"},
                           {"measuring_by_list_price", "bool: measuring_usd is by a list price"},
                           {"unseen", "list: what the log does not say"},
-                          {"text", "string: the same for people"}},
+                          {"text", "string: what came of the session, and the same for people"}},
                .reads_only = true},
       .body = advise_body};
   return verb;

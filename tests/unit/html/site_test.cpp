@@ -79,6 +79,46 @@ TEST_CASE("an index entry repeats the report's figures", "[html][site]") {
   CHECK(holds(site_index({entry}, "x"), "<td class=\"r\">" + entry.cost + "</td>"));
 }
 
+TEST_CASE("a session that only compared stands under what it compared", "[html][site]") {
+  constexpr const char* k_other = "B=1 Hq=8 Hkv=8 Sq=512 Skv=512 D=64 f32 causal=none";
+  LogBuilder log;
+  open_session(log);
+  run_baseline(log);
+  for (const char* subject : {"own@00000009", k_torch}) {
+    log.add("verdict_given", {{"iteration", nullptr},
+                              {"subject", subject},
+                              {"problem", k_other},
+                              {"pass", true},
+                              {"outcome", "pass"},
+                              {"message", ""},
+                              {"versions", Json::object()},
+                              {"runs", Json::array()}});
+  }
+  log.add("comparison_made", {{"iteration", nullptr},
+                              {"phase", "standalone"},
+                              {"problem", k_other},
+                              {"plan", "hot"},
+                              {"regime", "sustained"},
+                              {"candidate", "own@00000009"},
+                              {"against", k_torch},
+                              {"role", "rival"},
+                              {"speedup", 1.25},
+                              {"interval", interval(1.2, 1.3)},
+                              {"outcome", "faster"},
+                              {"candidate_us", 40.0},
+                              {"against_us", 50.0},
+                              {"instances", 5},
+                              {"rounds", 5}});
+  const Scratch scratch;
+  const SiteEntry entry = must(site_entry(stored(scratch, log), "s"));
+  CHECK(entry.suite == "1 problem compared between iterations");
+  CHECK(entry.plan == "hot sustained");
+  CHECK(entry.incumbent == "own@00000009");
+  CHECK(entry.over_sdpa.starts_with("1.25x"));
+  CHECK(entry.problems == 1);
+  CHECK(entry.lost == 0);
+}
+
 TEST_CASE("a site's cost has the report's decimals, and its sums have them too", "[html][site]") {
   LogBuilder log;
   open_session(log);

@@ -110,4 +110,15 @@ TEST_CASE("names of others cannot steer a terminal") {
   CHECK(paragraph(outcome_of(story.view())).find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("a name cannot look like an event or a command") {
+  Story story("base@1");
+  story.baseline();
+  story.iteration(1, "new[e7]`rm`@2", "win");
+  story.add(1,
+            {.problem = k_small, .candidate = "new[e7]`rm`@2", .against = "base@1", .speedup = 4});
+  const std::string words = paragraph(outcome_of(story.view()));
+  CHECK(says(words, "new(e7)'rm'@2"));
+  CHECK_FALSE(says(words, "[e7]"));
+}
+
 }  // namespace wb::test

@@ -186,7 +186,21 @@ class Auditor {
       const auto* event = m_events(seq);
       if (event != nullptr && holds(event->second, figure, "")) return true;
     }
-    return cited.size() > 1 && is_product(figure, cited);
+    return cited.size() > 1 && (is_product(figure, cited) || is_mean(figure, cited));
+  }
+
+  /// The geometric mean of problems of equal weight.
+  bool is_mean(const Figure& figure, const std::vector<std::int64_t>& cited) const {
+    double value = 0, low = 0, high = 0;
+    for (const std::int64_t seq : cited) {
+      const auto* event = m_events(seq);
+      if (event == nullptr || !event->second.contains("speedup")) return false;
+      value += std::log(event->second["speedup"].get<double>());
+      low += std::log(event->second["interval"]["low"].get<double>());
+      high += std::log(event->second["interval"]["high"].get<double>());
+    }
+    const double sum = figure.unit == Unit::low ? low : figure.unit == Unit::high ? high : value;
+    return is_printed_as(std::exp(sum / static_cast<double>(cited.size())), figure);
   }
 
   /// Steps are rounded to three decimals before they are multiplied.
