@@ -104,10 +104,13 @@ class Iteration(Record):
     """One iteration of a session, as `iterate`, `tune` and `race` answer it.
 
     `outcome`: win, no_gain, invalid or stopped. `speedup` (ratio) over the incumbent, None where
-    nothing was measured. `decision` of the hypothesis: supported, refuted or undecided. `problems`
-    has medians in us. Of a search: `configuration` of what looks best, `evaluations` the 40 best,
-    `tune` its counts and seconds. `stop_reason`: why the session should end now. `session`: the
-    folder, of the module's own tune().
+    nothing was measured. `decision` of the hypothesis: supported, refuted or undecided. Its two
+    answers: `mechanism`, whether the change helped (confirmed, not_confirmed or undecided), and
+    `size` of the gain (within, above or below the prediction, or undecided). Both are None of an
+    answer that was recorded before there were two. `problems` has medians in us. Of a search:
+    `configuration` of what looks best, `evaluations` the 40 best, `tune` its counts and seconds.
+    `stop_reason`: why the session should end now. `session`: the folder, of the module's own
+    tune().
     """
 
     _rows_of: ClassVar[str] = "problems"
@@ -118,6 +121,8 @@ class Iteration(Record):
     speedup: float | None
     interval: Interval | None
     decision: str
+    mechanism: str | None
+    size: str | None
     variant: str
     incumbent: str
     problems: tuple[Row, ...]

@@ -3,6 +3,7 @@
 playbooks read; and one more verb in the table, found by all of them."""
 
 import ast
+import importlib
 import inspect
 import json
 import pickle
@@ -247,7 +248,7 @@ def test_it_is_a_function_for_editors_of_playbooks(program, tmp_path):
 
 
 def test_it_is_a_tool_for_agents_and_of_mcp(package, longer_table, monkeypatch):
-    schemas = package._tool_schemas
+    schemas = importlib.import_module(f"{package.__name__}._tool_schemas")
     monkeypatch.setattr(schemas._core, "verb_table", lambda: longer_table)
     schemas.verbs.cache_clear()
     try:

@@ -32,6 +32,10 @@ def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
         iteration = session.iterate(**ITERATE, request_id="first")
         assert isinstance(iteration, package.Iteration)
         assert (iteration.iteration, iteration.decision) == (1, iteration.to_dict()["decision"])
+        assert (iteration.mechanism, iteration.size) == tuple(
+            iteration.to_dict()[name] for name in ("mechanism", "size")
+        )
+        assert iteration.mechanism in {"confirmed", "not_confirmed", "undecided"}
         assert session.iterate(**ITERATE, request_id="first") == iteration  # it costs nothing
         tuned = session.tune(
             variant="cpu_tiled",

@@ -21,6 +21,8 @@ def test_a_session_from_open_to_close(wb, tmp_path):
         "--predicted-speedup", "1.5", "--confirm", "always", "--session", session,
     )  # fmt: skip
     assert (answer["outcome"], answer["decision"]) == ("win", "supported")
+    assert answer["mechanism"] == "confirmed"
+    assert answer["size"] in {"within", "above", "undecided"}
     assert answer["speedup"] == pytest.approx(2, rel=0.01)
     wb.run("note", "tiles first", "--session", session, check=0)
     log = events(session)

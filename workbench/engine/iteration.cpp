@@ -15,6 +15,7 @@
 #include "engine/subject.hpp"
 #include "engine/verdicts.hpp"
 #include "engine/worker.hpp"
+#include "measure/prediction.hpp"
 
 namespace wb::engine {
 
@@ -30,18 +31,24 @@ Json interval_or_null(const std::optional<measure::Comparison>& total) {
   return to_json(total->interval);
 }
 
-Result<HypothesisDecision> decide_hypothesis(Context& context, const Run& run) {
-  const HypothesisDecision decision =
-      measure::decide(run.hypothesis, run.failure ? std::nullopt : run.total);
-  WB_TRY(
-      context.log("hypothesis_decided",
-                  {{"iteration", run.number},
-                   {"state", to_string(decision.state)},
-                   {"reason", run.failure ? run.failure->message : decision.reason},
-                   {"predicted_speedup", run.hypothesis.predicted_speedup},
-                   {"measured_speedup", run.failure ? Json(nullptr) : speedup_or_null(run.total)},
-                   {"interval", run.failure ? Json(nullptr) : interval_or_null(run.total)}}));
-  return decision;
+struct DecidedHypothesis {
+  HypothesisDecision word;
+  measure::Prediction prediction;
+};
+
+Result<DecidedHypothesis> decide_hypothesis(Context& context, const Run& run) {
+  const auto measured = run.failure ? std::nullopt : run.total;
+  DecidedHypothesis decided{measure::decide(run.hypothesis, measured),
+                            measure::decide_prediction(run.hypothesis, measured)};
+  Json payload{{"iteration", run.number},
+               {"state", to_string(decided.word.state)},
+               {"reason", run.failure ? run.failure->message : decided.word.reason},
+               {"predicted_speedup", run.hypothesis.predicted_speedup},
+               {"measured_speedup", speedup_or_null(measured)},
+               {"interval", interval_or_null(measured)}};
+  payload.update(to_json(decided.prediction));
+  WB_TRY(context.log("hypothesis_decided", std::move(payload)));
+  return decided;
 }
 
 /// Only a confirmed comparison can change the incumbent.
@@ -121,6 +128,8 @@ Result<std::optional<Json>> refuse_to_start(Context& context) {
                                   {"speedup", nullptr},
                                   {"interval", nullptr},
                                   {"decision", "undecided"},
+                                  {"mechanism", "undecided"},
+                                  {"size", "undecided"},
                                   {"variant", ""},
                                   {"incumbent", context.incumbent->label},
                                   {"problems", Json::array()},
@@ -180,7 +189,7 @@ Result<Json> conclude_iteration(Context& context, Run& run, const Variant& varia
                                 const Json& more) {
   // A stop also kills the worker, so this failure is not the variant's.
   WB_TRY(context.check_stop());
-  WB_TRY_ASSIGN(const HypothesisDecision decision, decide_hypothesis(context, run));
+  WB_TRY_ASSIGN(const DecidedHypothesis decided, decide_hypothesis(context, run));
   WB_TRY_ASSIGN(const bool win, change_incumbent(context, run));
   WB_TRY(context.spending->debit_device(label(variant)));
   const std::string outcome = run.failure ? "invalid" : win ? "win" : "no_gain";
@@ -208,7 +217,9 @@ Result<Json> conclude_iteration(Context& context, Run& run, const Variant& varia
   const StopDecision next =
       stop_decision(*after, context.settings.budget, context.settings.stop, context.elapsed_s());
   Json answer = std::move(closed);
-  answer["decision"] = to_string(decision.state);
+  answer["decision"] = to_string(decided.word.state);
+  answer["mechanism"] = to_string(decided.prediction.mechanism);
+  answer["size"] = to_string(decided.prediction.size);
   answer["variant"] = variant_label;
   answer["incumbent"] = context.incumbent->label;
   answer["problems"] = run.problem_rows;

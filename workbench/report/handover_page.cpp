@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/json.hpp"
+#include "measure/prediction.hpp"
 #include "report/handover_sections.hpp"
 #include "report/report.hpp"
 #include "report/session_sections.hpp"
@@ -57,23 +59,30 @@ std::string technical(const Page& page) {
 
 /// How the work was done: what was judged and which predictions were right.
 std::string process(const Page& page) {
-  std::int64_t passed = 0, failed = 0, supported = 0, refuted = 0, undecided = 0, invalid = 0;
+  std::int64_t passed = 0, failed = 0, invalid = 0;
+  std::map<measure::Mechanism, std::int64_t> mechanisms;
+  std::map<measure::GainSize, std::int64_t> sizes;
   for (const IterationView* iteration : page.facts.tries) {
     for (const session::VerdictFact& verdict : iteration->verdicts) {
       if (page.facts.is_rival(*iteration, text(verdict.payload, "subject"))) continue;
       ++(is_true(verdict.payload, "pass") ? passed : failed);
     }
     invalid += outcome_of(*iteration) == IterationOutcome::invalid ? 1 : 0;
-    if (!iteration->hypothesis) continue;
-    const std::string state = text(iteration->hypothesis->payload, "state");
-    supported += state == "supported" ? 1 : 0;
-    refuted += state == "refuted" ? 1 : 0;
-    undecided += state == "undecided" ? 1 : 0;
+    const auto prediction = session::decided_prediction(*iteration);
+    if (!prediction) continue;
+    ++mechanisms[prediction->mechanism];
+    ++sizes[prediction->size];
   }
   return fmt::format(
       "Process: {} of candidates passed and {} failed before any time was taken; {} ended invalid; "
-      "hypotheses: {} supported, {} refuted, {} undecided.\n\n",
-      count(passed, "verdict"), failed, count(invalid, "iteration"), supported, refuted, undecided);
+      "mechanisms: {} confirmed, {} not confirmed, {} undecided; gains: {} within what was "
+      "predicted, "
+      "{} above, {} below, {} undecided.\n\n",
+      count(passed, "verdict"), failed, count(invalid, "iteration"),
+      mechanisms[measure::Mechanism::confirmed], mechanisms[measure::Mechanism::not_confirmed],
+      mechanisms[measure::Mechanism::undecided], sizes[measure::GainSize::within],
+      sizes[measure::GainSize::above], sizes[measure::GainSize::below],
+      sizes[measure::GainSize::undecided]);
 }
 
 /// Beliefs that measurement contradicted.
@@ -81,9 +90,12 @@ std::string lessons(const Page& page) {
   std::string list;
   std::size_t n = 0;
   for (const IterationView* iteration : page.facts.tries) {
-    if (!iteration->hypothesis) continue;
+    const auto prediction = session::decided_prediction(*iteration);
+    const bool is_contradicted =
+        prediction && (prediction->mechanism == measure::Mechanism::not_confirmed ||
+                       prediction->size == measure::GainSize::below);
+    if (!is_contradicted || ++n > k_most_lessons) continue;
     const Json& decided = iteration->hypothesis->payload;
-    if (text(decided, "state") != "refuted" || ++n > k_most_lessons) continue;
     const auto predicted = number(decided, "predicted_speedup"),
                measured = number(decided, "measured_speedup");
     list += fmt::format(
@@ -92,9 +104,9 @@ std::string lessons(const Page& page) {
               240),
         speedup(predicted), speedup(measured), cite(iteration->hypothesis->seq));
   }
-  if (n == 0) return "Learned: no hypothesis was refuted.\n\n";
+  if (n == 0) return "Learned: no measurement contradicted a prediction.\n\n";
   if (n > k_most_lessons) list += fmt::format("- and {} more\n", n - k_most_lessons);
-  return "Learned, where measurements refuted what was predicted:\n\n" + list + "\n";
+  return "Learned, where measurements contradicted what was predicted:\n\n" + list + "\n";
 }
 
 /// The time of each problem once, by its weight: at the start's speed and now. A gain saves their

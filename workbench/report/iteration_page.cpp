@@ -59,13 +59,21 @@ std::string summary_lines(const Facts& facts, const IterationView& iteration,
   line("Measured", (figure == nullptr ? std::string("not measured") : comparison_cell(*figure)) +
                        " (" + inline_text(facts.plan_label(facts.plan), 40) +
                        ", over the incumbent then)");
-  if (iteration.hypothesis) {
-    const Json& decided = iteration.hypothesis->payload;
-    line("Hypothesis is", inline_text(text(decided, "state"), 40) + ": " +
-                              brief(facts.words(text(decided, "reason")), 300) +
-                              cite(iteration.hypothesis->seq));
+  if (const auto decided = session::decided_prediction(iteration)) {
+    const bool is_undecided = decided->mechanism == measure::Mechanism::undecided;
+    const bool is_denied = decided->mechanism == measure::Mechanism::not_confirmed;
+    const std::string event = cite(iteration.hypothesis->seq);
+    line("Mechanism",
+         (is_denied ? "not confirmed" : std::string(to_string(decided->mechanism))) + ": " +
+             brief(facts.words(is_undecided ? text(iteration.hypothesis->payload, "reason")
+                                            : decided->mechanism_reason),
+                   300) +
+             event);
+    line("Size of the gain",
+         std::string(to_string(decided->size)) + ": " + brief(decided->size_reason, 300) + event);
   } else {
-    line("Hypothesis is", "open");
+    line("Mechanism", "open");
+    line("Size of the gain", "open");
   }
   if (iteration.incumbent_changed) {
     line("Incumbent", "now " + code(text(iteration.incumbent_changed->payload, "to"), 80) +

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What was tried: one row per iteration, then the hypotheses by state, so that nobody repeats a
-// refuted one and everybody sees what an undecided one still needs.
+// What was tried: one row per iteration, then the hypotheses by their mechanism, so that nobody
+// repeats what did not help and everybody sees what an undecided one still needs.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "core/json.hpp"
 #include "report/session_sections.hpp"
@@ -53,16 +54,24 @@ std::string outcome_cell(const IterationView& iteration) {
   return out + (iteration.closed ? cite(iteration.closed->seq) : "");
 }
 
+/// Mechanism and size of a try; "open" while they are not decided.
+std::pair<std::string, std::string> answer_words(const IterationView& iteration) {
+  const auto decided = session::decided_prediction(iteration);
+  if (!decided) return {"open", "open"};
+  const bool is_denied = decided->mechanism == measure::Mechanism::not_confirmed;
+  return {is_denied ? "not confirmed" : std::string(to_string(decided->mechanism)),
+          std::string(to_string(decided->size))};
+}
+
 void add_row(Table& table, const Facts& facts, const IterationView& iteration) {
   const Json& hypothesis = field(iteration.opened.payload, "hypothesis");
   const bool is_try = hypothesis.is_object();
   const auto predicted = number(hypothesis, "predicted_speedup");
+  auto [mechanism, size] = is_try ? answer_words(iteration) : std::pair<std::string, std::string>();
+  if (is_try && iteration.hypothesis) mechanism += cite(iteration.hypothesis->seq);
   table.row({fmt::format("{}", iteration.number), code(candidate_label(iteration), 60),
              predicted ? speedup(predicted) + cite(iteration.opened.seq) : "",
-             is_try ? measured_cell(facts, iteration) : "",
-             iteration.hypothesis ? inline_text(text(iteration.hypothesis->payload, "state"), 40) +
-                                        cite(iteration.hypothesis->seq)
-                                  : (is_try ? "open" : ""),
+             is_try ? measured_cell(facts, iteration) : "", mechanism, size,
              verdict_cell(facts, iteration), outcome_cell(iteration), commit_cell(iteration),
              is_try ? brief(text(hypothesis, "theory"), 100) : "none: the baseline"});
 }
@@ -90,13 +99,14 @@ std::string lacking(const Facts& facts, const IterationView& iteration) {
   }
 }
 
-/// "supported", or the gain of a refuted one: a hypothesis can be refuted by a real gain that is
-/// smaller than it predicted.
-std::string state_words(const IterationView& iteration) {
-  if (!iteration.hypothesis) return "open";
-  const std::string state = text(iteration.hypothesis->payload, "state");
-  const bool won = outcome_of(iteration) == IterationOutcome::win;
-  return inline_text(state, 40) + (state == "refuted" && won ? ", yet faster" : "");
+/// The size with its figures where it was decided, else the reason that was recorded.
+std::string decided_how(const Facts& facts, const IterationView& iteration) {
+  const auto decided = session::decided_prediction(iteration);
+  if (!decided) return "not decided yet";
+  const bool has_size = decided->size != measure::GainSize::undecided;
+  const std::string reason =
+      has_size ? decided->size_reason : text(iteration.hypothesis->payload, "reason");
+  return brief(facts.words(reason), 120) + cite(iteration.hypothesis->seq);
 }
 
 void add_hypothesis_row(Table& table, const Facts& facts, const IterationView& iteration) {
@@ -113,14 +123,10 @@ void add_hypothesis_row(Table& table, const Facts& facts, const IterationView& i
                             figure->phase == "confirmation" ? "" : " (selection)");
     }
   }
-  std::string how = "not decided yet";
-  if (iteration.hypothesis) {
-    how = brief(facts.words(text(iteration.hypothesis->payload, "reason")), 120) +
-          cite(iteration.hypothesis->seq);
-  }
+  const auto [mechanism, size] = answer_words(iteration);
   table.row({fmt::format("{}", iteration.number),
              speedup(number(hypothesis, "predicted_speedup")) + cite(iteration.opened.seq),
-             measured, between, state_words(iteration), how});
+             measured, between, mechanism, size, decided_how(facts, iteration)});
 }
 
 std::string hypothesis_line(const Facts& facts, const IterationView& iteration, bool undecided) {
@@ -158,8 +164,8 @@ std::string iterations_section(const Page& page) {
   const Facts& facts = page.facts;
   std::string out = "## Iterations\n\n";
   if (facts.view.iterations.empty()) return out + "None was opened.\n\n";
-  Table table({"#>", "variant", "predicted>", "measured over the incumbent then", "hypothesis is",
-               "verdicts", "outcome", "commit", "hypothesis"});
+  Table table({"#>", "variant", "predicted>", "measured over the incumbent then", "mechanism",
+               "size", "verdicts", "outcome", "commit", "hypothesis"});
   const std::size_t total = facts.view.iterations.size();
   const std::size_t skipped = total > k_max_iteration_rows ? total - k_max_iteration_rows : 0;
   for (std::size_t i = 0; i < total; ++i) {
@@ -178,27 +184,30 @@ std::string iterations_section(const Page& page) {
 
 std::string hypotheses_section(const Page& page) {
   const Facts& facts = page.facts;
-  std::vector<const IterationView*> supported, smaller, refuted, undecided;
+  std::vector<const IterationView*> confirmed, below, denied, undecided;
   for (const IterationView* iteration : facts.tries) {
-    const std::string state =
-        iteration->hypothesis ? text(iteration->hypothesis->payload, "state") : "open";
-    // A prediction can be refuted by a real but smaller gain; the idea still worked.
-    const bool won = outcome_of(*iteration) == IterationOutcome::win;
-    (state == "supported" ? supported
-     : state != "refuted" ? undecided
-     : won                ? smaller
-                          : refuted)
+    const auto decided = session::decided_prediction(*iteration);
+    const auto mechanism = decided ? decided->mechanism : measure::Mechanism::undecided;
+    const bool is_below = decided && decided->size == measure::GainSize::below;
+    (mechanism == measure::Mechanism::undecided       ? undecided
+     : mechanism == measure::Mechanism::not_confirmed ? denied
+     : is_below                                       ? below
+                                                      : confirmed)
         .push_back(iteration);
   }
   std::string out = "## Hypotheses\n\n";
   if (facts.tries.empty()) return out + "None was stated.\n\n";
-  Table table({"#>", "predicted>", "measured>", interval_name(page.held), "state", "decided how"});
+  Table table({"#>", "predicted>", "measured>", interval_name(page.held), "mechanism", "size",
+               "decided how"});
   const std::size_t first =
       facts.tries.size() > k_max_iteration_rows ? facts.tries.size() - k_max_iteration_rows : 0;
   for (std::size_t i = first; i < facts.tries.size(); ++i) {
     add_hypothesis_row(table, facts, *facts.tries[i]);
   }
-  out += table.str() + "\n";
+  out += table.str() +
+         "\nMechanism: whether the change helped. No test of its own was stated, so the comparison "
+         "decides: confirmed where it is faster. Size: the measured gain beside the predicted one, "
+         "within where it differs by at most 10 % in logarithms or by the interval.\n\n";
   const auto group = [&](const char* title, const std::vector<const IterationView*>& members,
                          bool is_undecided) {
     if (members.empty()) return;
@@ -211,9 +220,10 @@ std::string hypotheses_section(const Page& page) {
     }
     out += "\n";
   };
-  group("Supported", supported, false);
-  group("Faster, but less than predicted", smaller, false);
-  group("Refuted (do not try again on these problems without new evidence)", refuted, false);
+  group("Mechanism confirmed", confirmed, false);
+  group("Mechanism confirmed, but gained less than predicted", below, false);
+  group("Mechanism not confirmed (do not try again on these problems without new evidence)", denied,
+        false);
   group("Undecided", undecided, true);
   return out;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/json.hpp"
+#include "measure/prediction.hpp"
 #include "report/report.hpp"
 #include "report/session_sections.hpp"
 
@@ -121,10 +122,10 @@ void add_iterations(const Page& page, Advice& steps) {
   std::size_t smaller = 0, undecided = 0, invalid = 0;
   for (const IterationView* iteration : page.facts.tries) {
     const IterationOutcome outcome = outcome_of(*iteration);
-    const std::string state =
-        iteration->hypothesis ? text(iteration->hypothesis->payload, "state") : "";
+    const auto prediction = session::decided_prediction(*iteration);
     const std::string variant = code(candidate_label(*iteration), 60);
-    if (outcome == IterationOutcome::win && state == "refuted" &&
+    if (outcome == IterationOutcome::win && prediction &&
+        prediction->size == measure::GainSize::below &&
         is_taken(page, candidate_label(*iteration)) && ++smaller <= k_max_named_steps) {
       const ComparisonIndex index(*iteration);
       const Compared* figure = objective_figure(page.facts, index, page.facts.plan);
@@ -135,7 +136,8 @@ void add_iterations(const Page& page, Advice& steps) {
                       cite(iteration->opened.seq),
                       figure == nullptr ? std::string("less") : comparison_cell(*figure)));
     }
-    if (outcome == IterationOutcome::no_gain && state == "undecided" &&
+    if (outcome == IterationOutcome::no_gain && prediction &&
+        prediction->mechanism == measure::Mechanism::undecided &&
         ++undecided <= k_max_named_steps) {
       steps.push_back(fmt::format(
           "Measure {} again with more processes or rounds: iteration {} stayed undecided{}.",
@@ -159,9 +161,10 @@ void add_refuted(const Page& page, Advice& steps) {
   std::string list;
   std::size_t n = 0;
   for (const IterationView* iteration : page.facts.tries) {
-    const bool is_refuted =
-        iteration->hypothesis && text(iteration->hypothesis->payload, "state") == "refuted";
-    if (!is_refuted || outcome_of(*iteration) == IterationOutcome::win) continue;
+    const auto prediction = session::decided_prediction(*iteration);
+    const bool is_contradicted =
+        prediction && prediction->mechanism == measure::Mechanism::not_confirmed;
+    if (!is_contradicted || outcome_of(*iteration) == IterationOutcome::win) continue;
     if (is_taken(page, candidate_label(*iteration))) continue;
     if (++n > k_max_named_steps) continue;
     list += fmt::format("{} {}{}", n == 1 ? "" : ",", code(candidate_label(*iteration), 60),
@@ -169,7 +172,7 @@ void add_refuted(const Page& page, Advice& steps) {
   }
   if (n == 0) return;
   if (n > k_max_named_steps) list += fmt::format(" and {} more", n - k_max_named_steps);
-  steps.push_back("Do not try again here without new evidence:" + list + ": refuted.");
+  steps.push_back("Do not try again here without new evidence:" + list + ": it gained nothing.");
 }
 
 enum class Results { told, left_out };

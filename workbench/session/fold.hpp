@@ -111,9 +111,9 @@ inline constexpr std::array k_rules{
     of_kind("session_closed", EventKind::status),
 };
 
-/// The rule of an event, or null for an unknown type or a version newer than ours.
+/// The rule of an event, or null for an unknown type or a version of it newer than ours.
 inline const TypeRule* rule_for(const EventEnvelope& envelope) {
-  if (envelope.v > k_event_version) return nullptr;
+  if (envelope.v > event_version(envelope.type)) return nullptr;
   const auto found = std::find_if(k_rules.begin(), k_rules.end(),
                                   [&](const TypeRule& rule) { return rule.type == envelope.type; });
   return found == k_rules.end() ? nullptr : &*found;

@@ -179,10 +179,10 @@ Result<EventLog> EventLog::open_owner(FileSystem& file_system, const Clock& cloc
   state->stamp = stamp_of(state->path);
   WB_TRY_ASSIGN(std::string text, file_system.read(state->path, k_max_log_bytes));
   WB_TRY_ASSIGN(ScannedLog scanned, state->take(std::move(text)));
-  if (scanned.highest_version > k_event_version) {
+  if (scanned.too_new_seq > 0) {
     return Error{ErrorCode::too_new, "open the log for writing", state->path.string(),
-                 fmt::format("event {} has version {}, this program writes version {}",
-                             scanned.highest_version_seq, scanned.highest_version, k_event_version),
+                 fmt::format("event {} has version {}, above what this program writes",
+                             scanned.too_new_seq, scanned.too_new_version),
                  "go on with the newer sdpa-wb that wrote it; reading it is possible"};
   }
   const std::string_view all = state->chunks.front();
@@ -253,7 +253,7 @@ Result<std::int64_t> EventLog::append(std::string_view type, const Json& payload
   const std::int64_t seq = size() + 1;
   const std::string text = fmt::format(
       "{{\"seq\":{},\"prev\":\"{}\",\"t\":\"{}\",\"type\":\"{}\",\"v\":{},\"payload\":{}}}\n", seq,
-      state.head, to_iso8601(state.clock->now()), type, k_event_version, payload_text);
+      state.head, to_iso8601(state.clock->now()), type, event_version(type), payload_text);
   const std::string_view line = std::string_view(text).substr(0, text.size() - 1);
   if (line.size() > k_max_event_line_bytes) {
     return Error{

@@ -21,8 +21,11 @@ class SessionStorage;
 inline constexpr std::size_t k_max_event_line_bytes = 64u << 10;  ///< without the newline
 inline constexpr std::uint64_t k_max_log_bytes = 2ull << 30;
 inline constexpr int k_max_payload_depth = 32;
-inline constexpr int k_event_version = 1;
 inline constexpr std::string_view k_log_name = "events.jsonl";
+/// The version in which this program writes an event of that type; it reads all up to it.
+constexpr int event_version(std::string_view type) {
+  return type == "hypothesis_decided" ? 2 : 1;
+}
 /// The packed log of a closed session (`gzip -n events.jsonl`). It is read, never written.
 inline constexpr std::string_view k_packed_log_name = "events.jsonl.gz";
 

@@ -205,9 +205,9 @@ Result<ScannedLog> scan_log(std::string_view text, const fs::path& path, LinesBe
                                     "was changed",
                                     number - 1));
     }
-    if (envelope.v > log.highest_version) {
-      log.highest_version = envelope.v;
-      log.highest_version_seq = envelope.seq;
+    if (log.too_new_seq == 0 && envelope.v > event_version(envelope.type)) {
+      log.too_new_version = envelope.v;
+      log.too_new_seq = envelope.seq;
     }
     log.lines.push_back(line);
     log.head = sha256_hex(line);

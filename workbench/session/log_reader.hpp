@@ -31,8 +31,8 @@ struct ScannedLog {
   std::vector<std::string_view> lines;  ///< whole, chained lines without newline
   std::string head;                     ///< SHA-256 of the last line
   std::uint64_t whole_bytes = 0;        ///< offset of the torn tail, if there is one
-  int highest_version = 0;
-  std::int64_t highest_version_seq = 0;
+  int too_new_version = 0;              ///< of the first event of a version above event_version()
+  std::int64_t too_new_seq = 0;         ///< 0: there is none
 };
 
 /// What precedes a text: nothing, or lines that were checked already.

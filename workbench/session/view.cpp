@@ -35,6 +35,11 @@ Fact VerdictFact::whole() const {
   return fact;
 }
 
+std::optional<measure::Prediction> decided_prediction(const IterationView& iteration) {
+  if (!iteration.hypothesis) return std::nullopt;
+  return measure::prediction_of_event(iteration.hypothesis->payload);
+}
+
 const IterationView* SessionView::in_flight() const {
   const auto found = std::find_if(iterations.rbegin(), iterations.rend(),
                                   [](const IterationView& it) { return !it.is_closed(); });

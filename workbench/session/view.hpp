@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/json.hpp"
+#include "measure/prediction.hpp"
 #include "session/ledger.hpp"
 #include "session/log.hpp"
 
@@ -43,6 +44,9 @@ struct IterationView {
   Ledger ledger;
   [[nodiscard]] bool is_closed() const { return closed.has_value(); }
 };
+
+/// Both answers of its hypothesis, from an event of either version; nothing while it is open.
+std::optional<measure::Prediction> decided_prediction(const IterationView& iteration);
 
 /// One recorded verb call, for replay and for repeated requests.
 struct VerbRecord {

@@ -67,8 +67,10 @@ std::string iteration_text(const Json& answer) {
   std::string text = fmt::format("iteration {}: {}\n{}\n", cell(answer["iteration"]),
                                  cell(answer["outcome"]), cell(answer["message"]));
   if (answer["speedup"].is_number()) {
-    text += fmt::format("speedup {:.3f}x{}, hypothesis {}\n", answer["speedup"].get<double>(),
-                        interval_text(answer["interval"]), cell(answer["decision"]));
+    text += fmt::format("speedup {:.3f}x{}, hypothesis {} (mechanism {}, size {})\n",
+                        answer["speedup"].get<double>(), interval_text(answer["interval"]),
+                        cell(answer["decision"]), cell(answer.value("mechanism", Json())),
+                        cell(answer.value("size", Json())));
   }
   text += fmt::format("incumbent: {}\n", cell(answer["incumbent"]));
   if (!answer["problems"].empty()) {

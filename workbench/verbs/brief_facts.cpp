@@ -186,6 +186,9 @@ Json BriefFacts::refuted() const {
   Json rows = Json::array();
   for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
     if (decision(iteration) != "refuted") return;
+    // A gain below its prediction is no reason to leave the idea.
+    const auto decided = session::decided_prediction(iteration);
+    if (decided->mechanism == measure::Mechanism::confirmed) return;
     rows.push_back({{"hypothesis", cut(theory(iteration))},
                     {"measured", short_number(number_of(closed, "speedup"))},
                     {"event", iteration.hypothesis->seq}});

@@ -18,12 +18,14 @@
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
+#include "measure/prediction.hpp"
 #include "report/format.hpp"
 #include "session/session.hpp"
 #include "session/storage.hpp"
 #include "session/view.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/copies.hpp"
+#include "verbs/situation.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {
@@ -34,7 +36,6 @@ using engine::candidate_of;
 using engine::for_each_closed_iteration;
 using engine::is_about_variant;
 using engine::member_of;
-using engine::number_of;
 using engine::Services;
 using engine::stored_variant;
 using engine::text_of;
@@ -44,11 +45,30 @@ using session::SessionView;
 
 namespace {
 
+/// How often each answer was given to a hypothesis.
+struct AnswerCounts {
+  std::int64_t confirmed = 0, not_confirmed = 0, mechanism_undecided = 0;
+  std::int64_t within = 0, above = 0, below = 0, size_undecided = 0;
+
+  void add(const measure::Prediction& decided) {
+    using measure::GainSize;
+    using measure::Mechanism;
+    confirmed += decided.mechanism == Mechanism::confirmed ? 1 : 0;
+    not_confirmed += decided.mechanism == Mechanism::not_confirmed ? 1 : 0;
+    mechanism_undecided += decided.mechanism == Mechanism::undecided ? 1 : 0;
+    within += decided.size == GainSize::within ? 1 : 0;
+    above += decided.size == GainSize::above ? 1 : 0;
+    below += decided.size == GainSize::below ? 1 : 0;
+    size_undecided += decided.size == GainSize::undecided ? 1 : 0;
+  }
+};
+
 /// One technique over all sessions.
 struct TechniqueCounts {
   std::int64_t tried = 0, won = 0, invalid = 0;
   std::set<std::string> sessions;
-  std::vector<advise::PastPrediction> predictions;
+  std::vector<advise::PastPrediction> predictions;  ///< whose size was decided
+  AnswerCounts answers;
   Json where = Json::array();  ///< session, iteration, event, outcome, speedup
 };
 
@@ -60,7 +80,8 @@ struct CauseCounts {
 struct Experience {
   std::map<std::string, TechniqueCounts> techniques;
   std::map<std::string, CauseCounts> causes;
-  std::vector<advise::PastPrediction> predictions;  ///< from all iterations
+  std::vector<advise::PastPrediction> predictions;  ///< from all iterations, with a decided size
+  AnswerCounts answers;                             ///< of all iterations
   std::int64_t sessions = 0, tries = 0;
   std::int64_t unknown = 0;  ///< iterations whose log does not say which techniques they added
 };
@@ -82,22 +103,16 @@ std::optional<std::vector<std::string>> added_by(const Session& session, const S
                   variant::techniques_in(own->first.manifest, own->second));
 }
 
-std::optional<PastPrediction> prediction_of(const IterationView& iteration) {
-  if (!iteration.hypothesis) return std::nullopt;
-  const auto predicted = number_of(iteration.hypothesis->payload, "predicted_speedup");
-  const auto measured = number_of(iteration.hypothesis->payload, "measured_speedup");
-  if (!predicted || !measured || !(*predicted > 0) || !(*measured > 0)) return std::nullopt;
-  return PastPrediction{*predicted, *measured, iteration.hypothesis->seq};
-}
-
 void add_tries(const Session& session, const SessionView& view, const std::string& name,
                std::int64_t counted, Experience& all) {
   for_each_closed_iteration(view, [&](const IterationView& iteration, const Json& closed) {
     if (iteration.closed->seq <= counted) return;
     if (!is_about_variant(closed)) return;
     ++all.tries;
-    const auto prediction = prediction_of(iteration);
+    const auto prediction = sized_prediction(iteration);
     if (prediction) all.predictions.push_back(*prediction);
+    const auto decided = session::decided_prediction(iteration);
+    if (decided) all.answers.add(*decided);
     const auto added = added_by(session, view, iteration);
     if (!added) {
       ++all.unknown;
@@ -111,6 +126,7 @@ void add_tries(const Session& session, const SessionView& view, const std::strin
       use.invalid += outcome == "invalid" ? 1 : 0;
       use.sessions.insert(name);
       if (prediction) use.predictions.push_back(*prediction);
+      if (decided) use.answers.add(*decided);
       use.where.push_back({{"session", name},
                            {"iteration", iteration.number},
                            {"event", iteration.closed->seq},
@@ -156,6 +172,30 @@ Json calibration_json(const std::vector<PastPrediction>& past) {
           {"count", calibration.count}};
 }
 
+Json mechanisms_json(const AnswerCounts& answers) {
+  return {{"confirmed", answers.confirmed},
+          {"not_confirmed", answers.not_confirmed},
+          {"undecided", answers.mechanism_undecided}};
+}
+
+Json sizes_json(const AnswerCounts& answers) {
+  return {{"within", answers.within},
+          {"above", answers.above},
+          {"below", answers.below},
+          {"undecided", answers.size_undecided}};
+}
+
+/// "2 confirmed, 1 not confirmed, 0 undecided"
+std::string mechanism_counts(const Json& counts) {
+  return fmt::format("{} confirmed, {} not confirmed, {} undecided", counts["confirmed"].dump(),
+                     counts["not_confirmed"].dump(), counts["undecided"].dump());
+}
+
+std::string size_counts(const Json& counts) {
+  return fmt::format("{} within, {} above, {} below, {} undecided", counts["within"].dump(),
+                     counts["above"].dump(), counts["below"].dump(), counts["undecided"].dump());
+}
+
 Json technique_json(const std::string& id, const std::string& title, const TechniqueCounts& use) {
   return {{"id", id},
           {"kind", "technique"},
@@ -167,6 +207,8 @@ Json technique_json(const std::string& id, const std::string& title, const Techn
           {"predicted", wb::or_null(geometric_mean(use.predictions, &PastPrediction::predicted))},
           {"measured", wb::or_null(geometric_mean(use.predictions, &PastPrediction::measured))},
           {"calibration", calibration_json(use.predictions)},
+          {"mechanisms", mechanisms_json(use.answers)},
+          {"sizes", sizes_json(use.answers)},
           {"where", use.where}};
 }
 
@@ -182,11 +224,13 @@ std::string factor_words(const Json& value) {
 }
 
 std::string text_of_all(const Json& made) {
-  std::string out =
-      fmt::format("{} of {}; a predicted gain's logarithm came true by (median): {}\n\n",
-                  report::count(made["tries"].get<std::int64_t>(), "iteration"),
-                  report::count(made["sessions"].get<std::int64_t>(), "session"),
-                  share_words(made["calibration"]));
+  std::string out = fmt::format(
+      "{} of {}; a predicted gain's logarithm came true by (median): {}\n"
+      "Mechanisms: {}. Sizes of gains beside predictions: {}.\n\n",
+      report::count(made["tries"].get<std::int64_t>(), "iteration"),
+      report::count(made["sessions"].get<std::int64_t>(), "session"),
+      share_words(made["calibration"]), mechanism_counts(made["mechanisms"]),
+      size_counts(made["sizes"]));
   report::Table techniques({"technique", "tried>", "won>", "invalid>", "sessions>", "predicted>",
                             "measured>", "came true by>"});
   report::Table causes({"cause", "supported>", "refuted>", "undecided>"});
@@ -204,7 +248,7 @@ std::string text_of_all(const Json& made) {
     out +=
         techniques.str() +
         "\nAn iteration that adds several techniques counts for each; predicted and measured are "
-        "geometric means over those iterations whose hypothesis was decided.\n\n";
+        "geometric means over those iterations whose size of the gain was decided.\n\n";
   }
   if (!causes.empty()) out += causes.str() + "\n";
   if (made["never_tried"].size() > 0) {
@@ -276,10 +320,16 @@ Result<Json> experience_body(const Services& services, const Json& args) {
                        {"refuted", found->second.refuted},
                        {"undecided", found->second.undecided}});
   }
-  Json made{{"entries", std::move(entries)}, {"calibration", calibration_json(all.predictions)},
-            {"sessions", all.sessions},      {"tries", all.tries},
-            {"unknown", all.unknown},        {"never_tried", std::move(never)},
-            {"faults", std::move(faults)},   {"copies", to_json(copies.copies())}};
+  Json made{{"entries", std::move(entries)},
+            {"calibration", calibration_json(all.predictions)},
+            {"sessions", all.sessions},
+            {"tries", all.tries},
+            {"mechanisms", mechanisms_json(all.answers)},
+            {"sizes", sizes_json(all.answers)},
+            {"unknown", all.unknown},
+            {"never_tried", std::move(never)},
+            {"faults", std::move(faults)},
+            {"copies", to_json(copies.copies())}};
   made["text"] = text_of_all(made);
   return made;
 }
@@ -295,11 +345,17 @@ const Verb& verb_experience() {
            .arguments = {string_argument("folder", "that sessions lie in").required().positional()},
            .result = {{"entries",
                        "list: id, kind; of a technique title, tried, won, invalid, sessions, "
-                       "predicted and measured (geometric means, or null), calibration, where; of "
-                       "a cause title, supported, refuted, undecided"},
+                       "predicted and measured (geometric means, or null), calibration, "
+                       "mechanisms, sizes, where; of a cause title, supported, refuted, "
+                       "undecided"},
                       {"calibration",
                        "map: share of a predicted logarithm that was measured (median; null below "
                        "3 predictions), count"},
+                      {"mechanisms",
+                       "map: how many changes were confirmed, not_confirmed and undecided"},
+                      {"sizes",
+                       "map: how many gains were within, above and below their predictions, and "
+                       "undecided; these do not calibrate"},
                       {"sessions", "int: that were read"},
                       {"tries", "int: closed iterations that tell of their variant"},
                       {"unknown", "int: those of which nothing tells what they added"},

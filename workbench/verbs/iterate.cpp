@@ -5,6 +5,7 @@
 #include "core/json.hpp"
 #include "engine/iteration.hpp"
 #include "engine/verb.hpp"
+#include "measure/prediction.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
@@ -31,6 +32,8 @@ Json stopped_sample(const FakeEngine& fake) {
           {"speedup", nullptr},
           {"interval", nullptr},
           {"decision", "undecided"},
+          {"mechanism", "undecided"},
+          {"size", "undecided"},
           {"variant", ""},
           {"incumbent", fake.incumbent},
           {"problems", Json::array()},
@@ -45,6 +48,8 @@ Json with_no_figure(Json answer, const FakeEngine& fake, std::string_view outcom
                  {"speedup", nullptr},
                  {"interval", nullptr},
                  {"decision", "undecided"},
+                 {"mechanism", "undecided"},
+                 {"size", "undecided"},
                  {"incumbent", fake.incumbent}});
   return answer;
 }
@@ -80,12 +85,15 @@ Result<Json> iterate_sample(FakeEngine& fake, const Json& args) {
   const bool win = speedup > 1.05;
   const double predicted = args["predicted_speedup"].get<double>();
   if (win) fake.incumbent = label;
-  answer.update({{"outcome", win ? "win" : "no_gain"},
-                 {"message", "dry run: nothing was measured"},
-                 {"speedup", speedup},
-                 {"interval", interval_around(speedup)},
-                 {"decision", win && speedup * 1.02 >= predicted ? "supported" : "refuted"},
-                 {"incumbent", fake.incumbent}});
+  answer.update(
+      {{"outcome", win ? "win" : "no_gain"},
+       {"message", "dry run: nothing was measured"},
+       {"speedup", speedup},
+       {"interval", interval_around(speedup)},
+       {"decision", win && speedup * 1.02 >= predicted ? "supported" : "refuted"},
+       {"mechanism", win ? "confirmed" : "not_confirmed"},
+       {"size", to_string(measure::decide_size(predicted, {speedup * 0.98, speedup * 1.02, 0.99}))},
+       {"incumbent", fake.incumbent}});
   return answer;
 }
 
@@ -122,6 +130,9 @@ const Verb& verb_iterate() {
                       {"speedup", "real or null: over the incumbent on the objective (ratio)"},
                       {"interval", "map or null: low, high, confidence of the speedup"},
                       {"decision", "string: supported, refuted or undecided"},
+                      {"mechanism", "string: confirmed, not_confirmed or undecided"},
+                      {"size",
+                       "string: of the gain: within, above or below the prediction, or undecided"},
                       {"variant", "string: label of the variant"},
                       {"incumbent", "string: label of the incumbent afterwards"},
                       {"problems", "list: per problem outcome, speedup and medians (us)"},

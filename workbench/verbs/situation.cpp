@@ -31,6 +31,15 @@ using session::IterationView;
 using session::Session;
 using session::SessionView;
 
+std::optional<advise::PastPrediction> sized_prediction(const IterationView& iteration) {
+  const auto decided = session::decided_prediction(iteration);
+  if (!decided || decided->size == measure::GainSize::undecided) return std::nullopt;
+  const auto predicted = number_of(iteration.hypothesis->payload, "predicted_speedup");
+  const auto measured = number_of(iteration.hypothesis->payload, "measured_speedup");
+  if (!predicted || !measured || !(*predicted > 0) || !(*measured > 0)) return std::nullopt;
+  return advise::PastPrediction{*predicted, *measured, iteration.hypothesis->seq};
+}
+
 const std::vector<std::string>& TechniqueHistory::of(const std::string& subject) {
   const auto [slot, is_new] = m_known.try_emplace(subject);
   if (!is_new) return slot->second;
@@ -94,12 +103,7 @@ void add_past(const Session& session, const SessionView& view, Situation& situat
                                  .won = text_of(closed, "outcome") == "win",
                                  .event = iteration.closed->seq});
     }
-    if (!iteration.hypothesis) return;
-    const auto predicted = number_of(iteration.hypothesis->payload, "predicted_speedup");
-    const auto measured = number_of(iteration.hypothesis->payload, "measured_speedup");
-    if (predicted && measured && *predicted > 0 && *measured > 0) {
-      situation.predictions.push_back({*predicted, *measured, iteration.hypothesis->seq});
-    }
+    if (const auto past = sized_prediction(iteration)) situation.predictions.push_back(*past);
   });
   if (tries > 0) situation.iteration_s = seconds / static_cast<double>(tries);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ class TechniqueHistory {
   const session::SessionView& m_view;
   std::map<std::string, std::vector<std::string>> m_known;
 };
+
+/// Predicted and measured speedup where the size of the gain was decided. An interval that reaches
+/// two sizes does not say how the prediction came true, so it calibrates nothing.
+std::optional<advise::PastPrediction> sized_prediction(const session::IterationView& iteration);
 
 /// Uses only the log and the stored sources, without held-out problems, so that nobody tunes on
 /// them. Errors: those of reading the session; invalid before the baseline closed.

@@ -46,40 +46,43 @@ Result<Json> tune_sample(FakeEngine& fake, const Json& args) {
 
 const Verb& verb_tune() {
   static const Verb verb{
-      .spec = {.name = "tune",
-               .doc = "one iteration that searches a variant's tunable parameters and confirms the "
-                      "best in fresh processes",
-               .session = SessionNeed::writes,
-               .arguments =
-                   {id_argument("variant",
-                                "the kernel, or the label of a variant (default: the incumbent)"),
-                    text_argument("hypothesis", "why tuning should help, one sentence").required(),
-                    predicted_argument(),
-                    choice_argument(
-                        "strategy",
-                        "what to ask for next (default random; docs/guide/simulation.md); tpe, "
-                        "cma_es and gp are Optuna's, from Python only",
-                        {"exhaustive", "random", "hill_climb", "racing", "tpe", "cma_es", "gp"}),
-                    search_seed_argument(), search_evaluations_argument(),
-                    search_seconds_argument(), search_usd_argument(), ahead_argument()},
-               .result = {{"iteration", "int: its number"},
-                          {"outcome", "string: win, no_gain, invalid or stopped"},
-                          {"invalidity", "string or null: why nothing that was searched is valid"},
-                          {"message", "string: what happened, one sentence"},
-                          {"speedup", "real or null: confirmed, over the incumbent (ratio)"},
-                          {"interval", "map or null: low, high, confidence of the speedup"},
-                          {"decision", "string: supported, refuted or undecided"},
-                          {"variant", "string: label of the best"},
-                          {"incumbent", "string: label of the incumbent afterwards"},
-                          {"problems", "list: per problem outcome, speedup and medians (us)"},
-                          {"stop_reason", "string or null: why the session should end now"},
-                          {"configuration", "map or null: of what looks best"},
-                          {"evaluations",
-                           "list: the 40 best: variant, configuration, outcome and speedup against "
-                           "the best, which choose but report nothing"},
-                          {"tune",
-                           "map: counts, seconds built, measured and waited, why it ended"}},
-               .is_long = true},
+      .spec =
+          {.name = "tune",
+           .doc = "one iteration that searches a variant's tunable parameters and confirms the "
+                  "best in fresh processes",
+           .session = SessionNeed::writes,
+           .arguments =
+               {id_argument("variant",
+                            "the kernel, or the label of a variant (default: the incumbent)"),
+                text_argument("hypothesis", "why tuning should help, one sentence").required(),
+                predicted_argument(),
+                choice_argument(
+                    "strategy",
+                    "what to ask for next (default random; docs/guide/simulation.md); tpe, "
+                    "cma_es and gp are Optuna's, from Python only",
+                    {"exhaustive", "random", "hill_climb", "racing", "tpe", "cma_es", "gp"}),
+                search_seed_argument(), search_evaluations_argument(), search_seconds_argument(),
+                search_usd_argument(), ahead_argument()},
+           .result = {{"iteration", "int: its number"},
+                      {"outcome", "string: win, no_gain, invalid or stopped"},
+                      {"invalidity", "string or null: why nothing that was searched is valid"},
+                      {"message", "string: what happened, one sentence"},
+                      {"speedup", "real or null: confirmed, over the incumbent (ratio)"},
+                      {"interval", "map or null: low, high, confidence of the speedup"},
+                      {"decision", "string: supported, refuted or undecided"},
+                      {"mechanism", "string: confirmed, not_confirmed or undecided"},
+                      {"size",
+                       "string: of the gain: within, above or below the prediction, or undecided"},
+                      {"variant", "string: label of the best"},
+                      {"incumbent", "string: label of the incumbent afterwards"},
+                      {"problems", "list: per problem outcome, speedup and medians (us)"},
+                      {"stop_reason", "string or null: why the session should end now"},
+                      {"configuration", "map or null: of what looks best"},
+                      {"evaluations",
+                       "list: the 40 best: variant, configuration, outcome and speedup against "
+                       "the best, which choose but report nothing"},
+                      {"tune", "map: counts, seconds built, measured and waited, why it ended"}},
+           .is_long = true},
       .body = tune_body,
       .text = search_text,
       .exit_code = exit_code_of_iteration,

@@ -48,7 +48,7 @@ TEST_CASE("a handover tells what was reached, what failed and what was learned",
   CHECK(tells(page, "Technical: 1 of 3 iterations gained"));
   CHECK(tells(page, "1 iteration ended invalid"));
   CHECK(tells(page, "1 supported, 1 refuted"));
-  CHECK(tells(page, "Learned, where measurements refuted what was predicted"));
+  CHECK(tells(page, "Learned, where measurements contradicted what was predicted"));
   const IterationView& lost = log.view().iterations[2];
   CHECK(tells(
       line_with(page, "- " + lost.opened.payload["hypothesis"]["theory"].get<std::string>().substr(

@@ -217,7 +217,11 @@ void winning_events(Writer& write) {
                                {"reason", "faster"},
                                {"predicted_speedup", 1.5},
                                {"measured_speedup", 1.6},
-                               {"interval", interval(1.5, 1.7)}});
+                               {"interval", interval(1.5, 1.7)},
+                               {"mechanism", "confirmed"},
+                               {"mechanism_reason", "faster"},
+                               {"size", "within"},
+                               {"size_reason", "its interval holds it"}});
   write("incumbent_changed", {{"iteration", 1},
                               {"from", label("cpu_reference")},
                               {"to", label("cpu_tiled")},

@@ -346,6 +346,36 @@ TEST_CASE("a known type of a higher version is not folded by guess", "[session][
   CHECK(view.ledger.items.empty());
 }
 
+TEST_CASE("a hypothesis has both answers, whichever version decided it", "[session][fold]") {
+  LogFixture f;
+  f.open_iteration(1);
+  CHECK_FALSE(decided_prediction(must(fold(f.log, FoldDepth::brief)).iterations.at(0)));
+  const Json interval{{"low", 1.378}, {"high", 1.394}, {"confidence", 0.99}};
+  Json decided{{"iteration", 1},
+               {"state", "refuted"},
+               {"reason", "faster, and the whole interval is below the predicted 1.400x"},
+               {"predicted_speedup", 1.4},
+               {"measured_speedup", 1.386},
+               {"interval", interval}};
+  f.add("hypothesis_decided", decided);
+  f.close_iteration(1, "win");
+  f.open_iteration(2);
+  decided.update({{"iteration", 2}, {"mechanism", "not_confirmed"}, {"size", "above"}});
+  f.add("hypothesis_decided", decided);
+  for (const FoldDepth depth : {FoldDepth::brief, FoldDepth::full}) {
+    const SessionView view = must(fold(f.log, depth));
+    CHECK(view.not_understood == 0);
+    const auto old = decided_prediction(view.iterations.at(0));
+    REQUIRE(old);
+    CHECK(old->mechanism == measure::Mechanism::confirmed);
+    CHECK(old->size == measure::GainSize::within);
+    const auto recorded = decided_prediction(view.iterations.at(1));
+    REQUIRE(recorded);
+    CHECK(recorded->mechanism == measure::Mechanism::not_confirmed);
+    CHECK(recorded->size == measure::GainSize::above);
+  }
+}
+
 TEST_CASE("an event that contradicts the log is an error that names it", "[session][fold]") {
   struct Case {
     const char* type;

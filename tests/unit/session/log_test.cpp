@@ -228,6 +228,25 @@ TEST_CASE("unknown types are kept, higher versions are read but not written to",
   CHECK(reader.envelope(4).v == 2);
 }
 
+TEST_CASE("each type has its version, and an owner goes on from the one before", "[session][log]") {
+  const Scratch scratch;
+  RealFileSystem files;
+  FakeClock clock;
+  { must(new_log(scratch, files, clock).append("note", {{"text", "one"}})); }
+  const fs::path path = scratch / "events.jsonl";
+  add_line(path, "hypothesis_decided", 1, R"({"iteration":1,"state":"supported"})");
+  {
+    EventLog log = must(EventLog::open_owner(files, clock, scratch.path()));
+    must(log.append("hypothesis_decided", {{"iteration", 2}}));
+    CHECK(log.envelope(1).v == 1);
+    CHECK(log.envelope(2).v == 1);
+    CHECK(log.envelope(3).v == 2);
+  }
+  must(EventLog::open_owner(files, clock, scratch.path()));
+  add_line(path, "hypothesis_decided", 3, R"({"iteration":3})");
+  CHECK(EventLog::open_owner(files, clock, scratch.path()).error().code == ErrorCode::too_new);
+}
+
 TEST_CASE("a payload that is no JSON is found when it is asked for", "[session][log]") {
   const Scratch scratch;
   RealFileSystem files;

@@ -217,6 +217,9 @@ TEST_CASE("a session of format 1 is read", "[session][fixture]") {
   CHECK(view.iterations.size() == 3);
   CHECK(view.status == SessionStatus::closed);
   CHECK(view.incumbent.starts_with("cpu_tiled@"));
+  const auto prediction = decided_prediction(view.iterations.at(1));
+  REQUIRE(prediction);
+  CHECK(prediction->mechanism == measure::Mechanism::confirmed);
   CHECK(view.ledger.items.at(CostItem::device).quantity == Approx(6.5));
   CHECK_FALSE(view.ledger.total().complete);
   const auto blob = view.outside.built.at(0).payload["log_blob"].get<std::string>();

@@ -142,6 +142,22 @@ TEST_CASE("texts made to be large do not make it larger", "[engine][brief]") {
   CHECK_FALSE(brief["left_out"].empty());
 }
 
+TEST_CASE("a change that helped is not listed as refuted, however much was predicted",
+          "[engine][brief]") {
+  WrittenSession written;
+  written.open_try(1, "a larger tile");
+  written.add("hypothesis_decided", {{"iteration", 1},
+                                     {"state", "refuted"},
+                                     {"reason", "faster, and the whole interval is below"},
+                                     {"mechanism", "confirmed"},
+                                     {"size", "below"}});
+  written.close(1, "win", 1.2);
+  written.refuted_try(2, "wider tiles reuse keys");
+  const Json brief = written.brief();
+  REQUIRE(brief["refuted"].size() == 1);
+  CHECK(brief["refuted"][0]["hypothesis"] == "wider tiles reuse keys");
+}
+
 TEST_CASE("the same log gives the same bytes, whatever the time is", "[engine][brief]") {
   WrittenSession written;
   written.refuted_try(1, "wider tiles reuse keys");

@@ -64,7 +64,14 @@ TEST_CASE("an iteration logs which techniques it adds to its parent", "[engine][
 TEST_CASE("tries, wins and predictions of techniques are counted over sessions",
           "[engine][experience]") {
   Tried bench;
-  REQUIRE(bench.iterate({{"predicted_speedup", 4.0}})["outcome"] == "win");
+  const Json answer_of_try = bench.iterate({{"predicted_speedup", 4.0}});
+  REQUIRE(answer_of_try["outcome"] == "win");
+  CHECK(answer_of_try["mechanism"] == "confirmed");
+  CHECK(answer_of_try["size"] == "below");
+  const Json logged = bench.events("hypothesis_decided").back().payload;
+  CHECK(logged["mechanism"] == "confirmed");
+  CHECK(logged["size"] == "below");
+  CHECK(logged["size_reason"].get<std::string>().find("predicted 4.000x") != std::string::npos);
   const Json added = bench.events("iteration_opened").back().payload["adds"];
   bench.call("close", Json::object(), bench.session);
   const fs::path folder = bench.session.parent_path();
@@ -84,8 +91,12 @@ TEST_CASE("tries, wins and predictions of techniques are counted over sessions",
     CHECK((*row)["measured"].get<double>() == Approx(2.0).epsilon(0.05));
     CHECK((*row)["calibration"]["count"] == 1);
     CHECK((*row)["calibration"]["share"].is_null());  // one prediction tells nothing
+    CHECK((*row)["mechanisms"]["confirmed"] == 1);
+    CHECK((*row)["sizes"]["below"] == 1);  // 2 of a predicted 4
     CHECK((*row)["where"][0]["iteration"] == 1);
   }
+  CHECK(answer["mechanisms"] == Json{{"confirmed", 1}, {"not_confirmed", 0}, {"undecided", 0}});
+  CHECK(answer["sizes"] == Json{{"within", 0}, {"above", 0}, {"below", 1}, {"undecided", 0}});
   CHECK(entry(answer, "split_kv") == nullptr);
   const Json& never = answer["never_tried"];
   CHECK(std::find(never.begin(), never.end(), Json("split_kv")) != never.end());

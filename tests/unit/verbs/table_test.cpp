@@ -161,6 +161,21 @@ TEST_CASE("an iteration without a figure prints none", "[verbs][text]") {
   CHECK(text.find("invalid") != std::string::npos);
 }
 
+TEST_CASE("an iteration says both answers of its hypothesis", "[verbs][text]") {
+  const std::string text = render_result("iterate", {{"iteration", 1},
+                                                     {"outcome", "win"},
+                                                     {"message", "yes"},
+                                                     {"speedup", 1.386},
+                                                     {"interval", nullptr},
+                                                     {"decision", "refuted"},
+                                                     {"mechanism", "confirmed"},
+                                                     {"size", "within"},
+                                                     {"incumbent", "i"},
+                                                     {"problems", Json::array()},
+                                                     {"stop_reason", nullptr}});
+  CHECK(text.find("hypothesis refuted (mechanism confirmed, size within)") != std::string::npos);
+}
+
 TEST_CASE("a brief for people is no longer than the one for programs", "[verbs][text]") {
   Json brief{{"session", "s"},
              {"title", "quotes \"'"},
