@@ -82,7 +82,7 @@ Account account_of(const Bench& bench) {
 
 Account account_of_kept(const std::string& name) {
   RealFileSystem files;
-  const fs::path path = testing::source_dir() / "sessions" / (name + ".tar.gz");
+  const fs::path path = source_dir() / "sessions" / (name + ".tar.gz");
   const Session session = Session::open_reader(files, path).value();
   const Account account = account_of(session.log());
   check_ledger(session.view(FoldDepth::full).value(), account);

@@ -8,7 +8,6 @@
 
 using namespace wb;
 using namespace wb::session;
-using namespace wb::testing;
 
 namespace {
 
