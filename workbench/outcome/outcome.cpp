@@ -67,9 +67,10 @@ Group suite_group(const Measured& measured, std::vector<ProblemOutcome> suite) {
 
 /// What was measured beside the suite's deciding plan, one group for each plan and regime. Of plans
 /// that a session measures beside the deciding one only `compare` makes a group: theirs are figures
-/// about the incumbent, not another contest.
+/// about the incumbent, not another contest. `with_suite` lets the suite's own problems take part,
+/// where others were compared under the deciding plan and regime.
 std::vector<Group> other_groups(const Measured& measured, const SessionView& view,
-                                const std::vector<ProblemOutcome>& suite) {
+                                const std::vector<ProblemOutcome>& suite, bool with_suite) {
   std::map<std::pair<std::string, std::string>, std::vector<const RowKey*>> found;
   std::vector<RowKey> compared;
   for (const session::Fact& fact : view.outside.comparisons) {
@@ -84,15 +85,20 @@ std::vector<Group> other_groups(const Measured& measured, const SessionView& vie
       return problem.problem == key.problem;
     });
   };
+  const auto is_of_suite = [&](const RowKey& key) {
+    return key.plan == measured.plan && key.regime == measured.regime && named(key) != suite.end();
+  };
   for (const RowKey& key : compared) {
     if (key.problem.empty()) continue;
-    const bool decides = key.plan == measured.plan && key.regime == measured.regime;
-    if (decides && named(key) != suite.end()) continue;
+    if (!with_suite && is_of_suite(key)) continue;
     if (variants_of(measured, row_or_empty(measured, key)).empty()) continue;
     found[{key.plan, key.regime}].push_back(&key);
   }
   std::vector<Group> groups;
   for (const auto& [conditions, keys] : found) {
+    // Such a group would say nothing beside the suite's.
+    if (std::all_of(keys.begin(), keys.end(), [&](auto* key) { return is_of_suite(*key); }))
+      continue;
     Group group;
     group.plan = conditions.first;
     group.regime = conditions.second;
@@ -277,7 +283,9 @@ Outcome outcome_of(const SessionView& view) {
   outcome.iterations = measured.iterations;
   const std::vector<ProblemOutcome> suite = suite_of(view);
   if (!suite.empty()) outcome.groups.push_back(suite_group(measured, suite));
-  for (Group& group : other_groups(measured, view, suite)) {
+  const bool only_start =
+      !suite.empty() && !has_other_than_start(outcome.groups.front(), outcome.start);
+  for (Group& group : other_groups(measured, view, suite, only_start)) {
     outcome.groups.push_back(std::move(group));
   }
   outcome.recommendation = recommend(outcome);

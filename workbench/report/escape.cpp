@@ -173,7 +173,7 @@ std::string brief(std::string_view text, std::size_t max_bytes) {
 std::string code(std::string_view text, std::size_t max_bytes) {
   const auto is_harmless = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view(" _@.+-=:,/").find(c) != std::string_view::npos;
+           std::string_view(" _@.+-=:,/>*").find(c) != std::string_view::npos;
   };
   if (!text.empty() && text.size() <= max_bytes && text.front() != ' ' && text.back() != ' ' &&
       std::all_of(text.begin(), text.end(), is_harmless)) {

@@ -207,7 +207,7 @@ std::string hypotheses_section(const Page& page) {
   out += table.str() +
          "\nMechanism: whether the change helped. No test of its own was stated, so the comparison "
          "decides: confirmed where it is faster. Size: the measured gain beside the predicted one, "
-         "within where it differs by at most 10 % in logarithms or by the interval.\n\n";
+         "within where it differs by at most a tenth in logarithms or by the interval.\n\n";
   const auto group = [&](const char* title, const std::vector<const IterationView*>& members,
                          bool is_undecided) {
     if (members.empty()) return;

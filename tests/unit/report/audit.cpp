@@ -153,8 +153,7 @@ class Auditor {
       case Unit::ratio:
         // The room under a roofline is the inverse of the share.
         if (key == "share_frac") return value > 0 && is_printed_as(1 / value, figure);
-        return (key == "speedup" || key == "predicted_speedup" || key == "min_speedup") &&
-               is_printed_as(value, figure);
+        return (key == "speedup" || key.ends_with("_speedup")) && is_printed_as(value, figure);
       case Unit::low:
         return key == "low" && is_printed_as(value, figure);
       case Unit::high:

@@ -257,7 +257,7 @@ TEST_CASE("what was not gained, not priced or not tried often is said", "[report
     debit(log, i, "device", 18, i == 3 ? std::nullopt : std::optional(0.001));
     close_iteration(log, i, "no_gain");
     const std::string page = render_session(log.view());
-    CHECK(page.find("- No gain was accepted: ") != std::string::npos);
+    CHECK(page.find("- No iteration's gain was accepted: ") != std::string::npos);
     CHECK((page.find("is not said: " + std::to_string(i) + " of the 3") != std::string::npos) ==
           (i < 3));
   }

@@ -47,7 +47,7 @@ TEST_CASE("a handover tells what was reached, what failed and what was learned",
   INFO(page);
   CHECK(tells(page, "Technical: 1 of 3 iterations gained"));
   CHECK(tells(page, "1 iteration ended invalid"));
-  CHECK(tells(page, "1 supported, 1 refuted"));
+  CHECK(tells(page, "mechanisms: 1 confirmed, 1 not confirmed, 1 undecided"));
   CHECK(tells(page, "Learned, where measurements contradicted what was predicted"));
   const IterationView& lost = log.view().iterations[2];
   CHECK(tells(

@@ -4,6 +4,8 @@
 
 #include "core/json.hpp"
 #include "log_builder.hpp"
+#include "measure/prediction.hpp"
+#include "measure/statistics.hpp"
 
 namespace wb::test {
 
@@ -170,7 +172,29 @@ void debit(LogBuilder& log, std::optional<std::int64_t> iteration, const std::st
 
 void decide(LogBuilder& log, std::int64_t iteration, const std::string& state,
             const std::string& reason) {
-  log.add("hypothesis_decided", {{"iteration", iteration}, {"state", state}, {"reason", reason}});
+  // The figure over the incumbent, as the engine takes it from its own comparison.
+  std::optional<measure::Comparison> measured;
+  const session::IterationView& view = *log.view().find(iteration);
+  for (const session::Fact& fact : view.comparisons) {
+    const Json& payload = fact.payload;
+    if (!payload["problem"].is_null() || payload["plan"] != "hot") continue;
+    if (payload["role"] != "incumbent" || payload["speedup"].is_null()) continue;
+    measured.emplace();
+    measured->speedup = payload["speedup"];
+    measured->interval = {payload["interval"]["low"], payload["interval"]["high"], 0.99};
+    measured->outcome =
+        measure::parse_comparison_outcome(payload["outcome"].get<std::string>()).value();
+  }
+  const double predicted = view.opened.payload["hypothesis"]["predicted_speedup"];
+  Json payload{
+      {"iteration", iteration},
+      {"state", state},
+      {"reason", reason},
+      {"predicted_speedup", predicted},
+      {"measured_speedup", measured ? Json(measured->speedup) : Json()},
+      {"interval", measured ? interval(measured->interval.low, measured->interval.high) : Json()}};
+  payload.update(to_json(measure::decide_prediction({"theory", predicted}, measured)));
+  log.add("hypothesis_decided", std::move(payload));
 }
 
 void change_incumbent(LogBuilder& log, std::int64_t iteration, const std::string& from,

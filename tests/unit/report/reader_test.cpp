@@ -140,8 +140,8 @@ TEST_CASE("hypotheses: predicted beside measured and how it was decided", "[repo
   const LogBuilder log = whole_session();
   const std::string hypotheses = section_of(render_session(log.view()), "Hypotheses");
   const std::string first = line_with(hypotheses, "|   1 |");
-  for (const char* words : {"2.50x [e35]", "2.65x [e", "[2.61, 2.70]", "confirmed",
-                            "faster, and the prediction lies below the interval [e"}) {
+  for (const char* words : {"2.50x [e35]", "2.65x [e", "[2.61, 2.70]", "confirmed", "within",
+                            "the range of the predicted 2.500x [e124]"}) {
     INFO(words);
     CHECK(page_has(first, words));
   }
@@ -214,13 +214,17 @@ TEST_CASE("next steps come from facts and cite them", "[report][reader]") {
 
 TEST_CASE("a win below its prediction asks what holds it back", "[report][reader]") {
   LogBuilder log = whole_session();
-  log.view().iterations[1].hypothesis->payload["state"] = "refuted";
+  session::IterationView& won = log.view().iterations[1];
+  won.opened.payload["hypothesis"]["predicted_speedup"] = 3.5;
+  won.hypothesis->payload["predicted_speedup"] = 3.5;
+  won.hypothesis->payload["size"] = "below";
   const std::string page = render_session(log.view());
   CHECK(page_has(section_of(page, "Next steps"),
-                 "Find what holds `cpu_tiled@1f0c44a1` back: iteration 1 predicted 2.50x [e35] and "
+                 "Find what holds `cpu_tiled@1f0c44a1` back: iteration 1 predicted 3.50x [e35] and "
                  "measured 2.65x [2.61, 2.70], faster [e104]."));
   CHECK(page_has(line_with(section_of(page, "Hypotheses"), "|   1 |"), "| confirmed "));
-  CHECK(page_has(section_of(page, "Hypotheses"), "**Mechanism confirmed: 1**"));
+  CHECK(page_has(section_of(page, "Hypotheses"),
+                 "**Mechanism confirmed, but gained less than predicted: 1**"));
 }
 
 TEST_CASE("lines of the first screen stay readable", "[report][reader]") {

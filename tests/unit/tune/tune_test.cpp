@@ -255,8 +255,22 @@ TEST_CASE("spaces that cannot be tuned are refused before an iteration is opened
   has(refused({{"strategy", "exhaustion"}}), "did you mean exhaustive?");
   has(refused({{"evaluations", 0}}), "evaluations\" is 0");
   has(refused({{"seconds", 0.0}}), "seconds\" is 0");
-  has(refused({{"variant", "cpu_tiled"}, {"usd", 1.0}}), "no rate");
   has(refused({{"variant", "cpu_tield"}}), "did you mean");
+}
+
+TEST_CASE("a money budget needs a rate: the session's own or a list price", "[engine][tune]") {
+  TuneBench unpriced;
+  unpriced.worker.subjects["cpu_unfused"] = TuneBench::with_time(400);
+  unpriced.open({{"list_prices", "none"}});
+  const auto refused = unpriced.try_tune({{"variant", "cpu_tiled"}, {"usd", 1.0}});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message().find("no rate") != std::string::npos);
+  CHECK(unpriced.events("iteration_opened").size() == 1);
+
+  TuneBench listed;
+  listed.worker.subjects["cpu_unfused"] = TuneBench::with_time(400);
+  listed.open();
+  CHECK(listed.try_tune({{"variant", "cpu_tiled"}, {"usd", 1.0}}).ok());
 }
 
 TEST_CASE("ten million configurations need a limit and then start at once", "[engine][tune]") {

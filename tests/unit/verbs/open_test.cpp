@@ -119,8 +119,9 @@ TEST_CASE("a session's goals are checked, recorded and held against the log", "[
   CHECK(status["goals"][1]["short_by"].get<double>() > 30);
   CHECK(status["text"].get<std::string>().find("goal geomean >= 1.5 over start: reached") !=
         std::string::npos);
-  CHECK(report_of(bench).find("- **Goals:** `geomean >= 1.5 over start`: reached") !=
-        std::string::npos);
+  const std::string report = report_of(bench);
+  INFO(report);
+  CHECK(report.find("- **Goals:** `geomean >= 1.5 over start`: reached") != std::string::npos);
 }
 
 TEST_CASE("a session goes on from the incumbent of the one before", "[engine][series]") {

@@ -176,7 +176,7 @@ TEST_CASE("an iteration says both answers of its hypothesis", "[verbs][text]") {
   CHECK(text.find("hypothesis refuted (mechanism confirmed, size within)") != std::string::npos);
 }
 
-TEST_CASE("a brief for people is no longer than the one for programs", "[verbs][text]") {
+TEST_CASE("a brief for people says all in words, and is no longer than the JSON", "[verbs][text]") {
   Json brief{{"session", "s"},
              {"title", "quotes \"'"},
              {"status", "open"},
@@ -194,12 +194,12 @@ TEST_CASE("a brief for people is no longer than the one for programs", "[verbs][
              {"left_out", {{"last", 4}}}};
   const std::string text = render_result("brief", brief);
   CHECK(text.size() <= brief.dump().size());
-  CHECK(text.find("wall_s: 123456.789") != std::string::npos);
+  CHECK(text.find("Used: 123456.789 s\n") != std::string::npos);
   CHECK(text.find("null") == std::string::npos);
   CHECK(text.find("- go on") != std::string::npos);
-  CHECK(text.find("left_out: {\"last\":4}") != std::string::npos);
+  CHECK(text.find("No room for: last 4") != std::string::npos);
   brief["left_out"] = Json::object();
-  CHECK(render_result("brief", brief).find("left_out") == std::string::npos);
+  CHECK(render_result("brief", brief).find("No room") == std::string::npos);
 }
 
 TEST_CASE("bytes that are not UTF-8 do not keep a result from being printed", "[verbs][text]") {
