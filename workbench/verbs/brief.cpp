@@ -30,13 +30,14 @@ struct Part {
   const char* key;
   std::size_t keep, most;
 };
-constexpr std::array<Part, 7> k_parts{{{"untried", 0, 40},
+constexpr std::array<Part, 8> k_parts{{{"untried", 0, 40},
                                        {"notes", 1, 4},
                                        {"techniques", 6, 20},
                                        {"next", 3, 6},
                                        {"rivals", 1, 6},
                                        {"refuted", 4, 12},
-                                       {"last", 3, 8}}};
+                                       {"last", 3, 8},
+                                       {"goals", 3, 12}}};
 /// Lengths at which texts are cut; the first that fits is used.
 constexpr std::array<std::size_t, 4> k_text_bytes{180, 90, 45, 20};
 
@@ -51,21 +52,14 @@ void drop(Json& brief, const Part& part, std::size_t size) {
 
 Json make(BriefFacts& facts, std::size_t text_bytes) {
   facts.cut_texts_at(text_bytes);
-  Json brief{{"session", facts.name()},
-             {"status", facts.status()},
-             {"title", facts.title()},
-             {"objective", facts.objective()},
-             {"outcome", facts.conclusion()},
-             {"incumbent", facts.incumbent()},
-             {"budget", facts.budget()},
-             {"in_flight", facts.in_flight()},
-             {"last", facts.last()},
-             {"refuted", facts.refuted()},
-             {"techniques", facts.techniques()},
-             {"rivals", facts.rivals()},
-             {"next", facts.next()},
-             {"notes", facts.notes()},
-             {"untried", facts.untried()},
+  Json brief{{"session", facts.name()},        {"status", facts.status()},
+             {"title", facts.title()},         {"objective", facts.objective()},
+             {"goals", facts.goals()},         {"outcome", facts.conclusion()},
+             {"incumbent", facts.incumbent()}, {"budget", facts.budget()},
+             {"in_flight", facts.in_flight()}, {"last", facts.last()},
+             {"refuted", facts.refuted()},     {"techniques", facts.techniques()},
+             {"rivals", facts.rivals()},       {"next", facts.next()},
+             {"notes", facts.notes()},         {"untried", facts.untried()},
              {"left_out", Json::object()}};
   for (const Part& part : k_parts) drop(brief, part, part.most);
   if (text_bytes != k_text_bytes[0]) brief["left_out"]["texts_cut_at_bytes"] = text_bytes;
@@ -141,12 +135,17 @@ std::string head_text(const Json& answer) {
   if (!objective.empty()) {
     std::string some;
     for (const Json& name : objective["some"]) some += (some.empty() ? "" : ", ") + cell(name);
-    text += fmt::format("Goal: {} under {}, suite {}: {} problems, {} held out{}\n",
+    text += fmt::format("Objective: {} under {}, suite {}: {} problems, {} held out{}\n",
                         said(objective, "rule"), said(objective, "plan"), said(objective, "suite"),
                         said(objective, "problems"), said(objective, "held_out"),
                         framed(" (", some, ")"));
     const std::string hidden = said(objective, "cannot_show_frac");
     if (!hidden.empty()) text += "Noise hides gains below " + hidden + " (fraction)\n";
+  }
+  for (const Json& goal : answer["goals"]) {
+    text += fmt::format("Goal {}: {}{}{}\n", said(goal, "goal"), said(goal, "state"),
+                        framed(", ", said(goal, "value"), "x"),
+                        framed(", short by ", said(goal, "short_by")));
   }
   text += framed("Outcome: ", said(answer, "outcome"), "\n");
   if (const Json& holder = answer["incumbent"]; holder.is_object()) {
@@ -244,7 +243,8 @@ Result<Json> brief_sample(FakeEngine& fake, const Json&) {
              {"budget", {{"evaluations", fake.iteration}, {"evaluations_left", nullptr}}},
              {"in_flight", nullptr},
              {"left_out", Json::object()}};
-  for (const char* list : {"last", "refuted", "techniques", "rivals", "next", "notes", "untried"}) {
+  for (const char* list :
+       {"goals", "last", "refuted", "techniques", "rivals", "next", "notes", "untried"}) {
     brief[list] = Json::array();
   }
   return brief;
@@ -263,6 +263,8 @@ const Verb& verb_brief() {
                 {"status", "string: open, paused or closed"},
                 {"title", "string: its heading"},
                 {"objective", "map: rule, plan, min_speedup, suite, problems, held_out, some"},
+                {"goals",
+                 "list: goal, state (reached, missed or undecided), value (ratio), short_by"},
                 {"outcome",
                  "string: what came of it, what is slower than the start or a rival, what to do"},
                 {"incumbent",

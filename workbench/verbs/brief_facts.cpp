@@ -10,6 +10,7 @@
 #include "engine/recorded.hpp"
 #include "engine/spending.hpp"
 #include "report/report.hpp"
+#include "session/goals.hpp"
 #include "session/storage.hpp"
 #include "verbs/situation.hpp"
 
@@ -101,6 +102,19 @@ Json BriefFacts::objective() const {
           {"problems", m_settings.suite.problems.size()},
           {"held_out", held_out},
           {"some", problems}};
+}
+
+Json BriefFacts::goals() const {
+  Json list = Json::array();
+  for (const auto& [goal, result] : session::goals_of(m_view)) {
+    Json item{{"goal", cut(m_names.hide(goal.text))}, {"state", to_string(result.state)}};
+    if (result.value) item["value"] = short_number(result.value);
+    if (result.state == session::GoalState::missed) {
+      item["short_by"] = short_number(goal.at_least - *result.value);
+    }
+    list.push_back(std::move(item));
+  }
+  return list;
 }
 
 std::string BriefFacts::conclusion() const {

@@ -33,6 +33,7 @@ class BriefFacts {
   [[nodiscard]] std::string status() const;
   [[nodiscard]] std::string title() const;
   [[nodiscard]] Json objective() const;
+  [[nodiscard]] Json goals() const;  ///< each with what became of it
   /// What came of the session and what follows from it; only the headline where that is too long.
   [[nodiscard]] std::string conclusion() const;
   [[nodiscard]] Json incumbent() const;  ///< null before there is one

@@ -119,6 +119,11 @@ TEST_CASE("a session's goals are checked, recorded and held against the log", "[
   CHECK(status["goals"][1]["short_by"].get<double>() > 30);
   CHECK(status["text"].get<std::string>().find("goal geomean >= 1.5 over start: reached") !=
         std::string::npos);
+  const Json brief = bench.call("brief", Json::object(), bench.session);
+  REQUIRE(brief["goals"].size() == 2);
+  CHECK(brief["goals"][0]["state"] == "reached");
+  CHECK(brief["goals"][1]["state"] == "missed");
+  CHECK(brief["goals"][1]["short_by"].get<double>() > 30);
   const std::string report = report_of(bench);
   INFO(report);
   CHECK(report.find("- **Goals:** `geomean >= 1.5 over start`: reached") != std::string::npos);

@@ -181,6 +181,11 @@ TEST_CASE("a brief for people says all in words, and is no longer than the JSON"
              {"title", "quotes \"'"},
              {"status", "open"},
              {"objective", {{"rule", "geomean_speedup"}, {"some", {"a", "b"}}}},
+             {"goals",
+              {{{"goal", "each >= 2 over start"},
+                {"state", "missed"},
+                {"value", 1.5},
+                {"short_by", 0.5}}}},
              {"incumbent", nullptr},
              {"budget", {{"wall_s", 123456.789}, {"evaluations_left", nullptr}}},
              {"in_flight", nullptr},
@@ -196,6 +201,7 @@ TEST_CASE("a brief for people says all in words, and is no longer than the JSON"
   CHECK(text.size() <= brief.dump().size());
   CHECK(text.find("Used: 123456.789 s\n") != std::string::npos);
   CHECK(text.find("null") == std::string::npos);
+  CHECK(text.find("Goal each >= 2 over start: missed, 1.5x, short by 0.5\n") != std::string::npos);
   CHECK(text.find("- go on") != std::string::npos);
   CHECK(text.find("No room for: last 4") != std::string::npos);
   brief["left_out"] = Json::object();
