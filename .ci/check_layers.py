@@ -2,8 +2,8 @@
 """Floors and fences of the modules: the table below is the truth; docs/architecture.md repeats it.
 
 A module includes itself and modules on lower floors, never another module of its own floor, and
-stands in a namespace of its own. Fences keep foreign libraries in one place. Exit status 1 and one
-line for each violation.
+stands in a namespace of its own; in that of a lower module it may declare types, not define them.
+Fences keep foreign libraries in one place. Exit status 1 and one line for each violation.
 """
 
 import re
@@ -51,6 +51,9 @@ FENCES = [
 
 INCLUDE = re.compile(r'^\s*#include\s+"([a-z_]+)/')
 NAMESPACE = re.compile(r"^\s*namespace wb\b(?:::(\w+))?")
+DECLARATIONS = re.compile(
+    r"^namespace wb::(\w+) \{\n(?:(?:struct|class|enum class) \w+;.*\n)+\}.*$", re.M
+)
 CMAKE_DEP = re.compile(r"\bwb::([a-z_]+)")
 
 
@@ -60,12 +63,23 @@ def sources(root):
             yield path.relative_to(root / "workbench").parts[0], path
 
 
+def without_declarations(text, module):
+    """The text with blank lines where it only declares types of lower modules."""
+
+    def blank(match):
+        is_lower = FLOORS.get(match.group(1), len(FLOORS)) < FLOORS[module]
+        return "\n" * match.group().count("\n") if is_lower else match.group()
+
+    return DECLARATIONS.sub(blank, text)
+
+
 def check_includes(root):
     for module, path in sources(root):
         if module not in FLOORS:
             yield f"{path.relative_to(root)}: module {module} has no floor"
             continue
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        text = without_declarations(path.read_text(), module)
+        for number, line in enumerate(text.splitlines(), 1):
             where = f"{path.relative_to(root)}:{number}"
             match = INCLUDE.match(line)
             target = match.group(1) if match else module
