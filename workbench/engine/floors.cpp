@@ -15,6 +15,7 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "measure/floors.hpp"
+#include "measure/statistics.hpp"
 
 namespace wb::engine {
 

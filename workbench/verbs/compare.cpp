@@ -14,6 +14,7 @@
 #include "engine/timing.hpp"
 #include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
+#include "measure/statistics.hpp"
 #include "problem/problem.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "measure/floors.hpp"
+#include "measure/quantiles.hpp"
 #include "measure/statistics.hpp"
 #include "simulated.hpp"
 #include "support/catch.hpp"
