@@ -10,6 +10,8 @@
 
 #include "core/json.hpp"
 #include "core/text.hpp"
+#include "engine/engine.hpp"
+#include "engine/services.hpp"
 
 namespace wb::playbook {
 namespace {

@@ -4,7 +4,10 @@
 
 #include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/context.hpp"
+
+namespace wb::engine {
+struct Context;
+}
 
 namespace wb::verbs {
 

@@ -5,6 +5,7 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verb.hpp"
+#include "engine/verdicts.hpp"
 #include "measure/statistics.hpp"
 #include "problem/problem.hpp"
 #include "verbs/answer_forms.hpp"

@@ -7,8 +7,8 @@
 
 #include "core/json.hpp"
 #include "device/cpu_limits.hpp"
-#include "engine/context.hpp"
 #include "engine/evidence.hpp"
+#include "engine/parts.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
@@ -47,10 +47,15 @@ Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& su
   return judgements;
 }
 
+Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& subject,
+                                             const std::vector<Problem>& problems) {
+  return judge_or_fail(context, subject, problems, Refusal::fails);
+}
+
 Json notes_on_machine(const Context& context) {
   Json notes = Json::array();
-  if (!context.worker->hello || !context.worker->hello->cpu_limits) return notes;
-  const device::CpuLimits& limits = *context.worker->hello->cpu_limits;
+  if (!worker_of(context).hello || !worker_of(context).hello->cpu_limits) return notes;
+  const device::CpuLimits& limits = *worker_of(context).hello->cpu_limits;
   if (device::is_short(limits)) {
     notes.push_back("a CPU quota limits this machine to " + device::quota_text(limits) +
                     ": turns that it stops do not count");

@@ -7,21 +7,29 @@
 
 #include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/subject.hpp"
-#include "engine/timing.hpp"
 #include "engine/verb.hpp"
-#include "engine/verdicts.hpp"
 #include "problem/problem.hpp"
 #include "protocol/protocol.hpp"
+
+namespace wb::engine {
+struct Judgement;  // verdicts.hpp
+enum class Refusal;
+struct Subject;
+struct TimingRequest;  // timing.hpp
+}  // namespace wb::engine
 
 namespace wb::verbs {
 
 /// Judges the subject, since only one that passed may be timed. Errors: wrong_result, environment;
 /// those of the log.
-Result<std::vector<engine::Judgement>> judge_or_fail(
-    engine::Context& context, const engine::Subject& subject,
-    const std::vector<problem::Problem>& problems,
-    engine::Refusal refusal = engine::Refusal::fails);
+Result<std::vector<engine::Judgement>> judge_or_fail(engine::Context& context,
+                                                     const engine::Subject& subject,
+                                                     const std::vector<problem::Problem>& problems,
+                                                     engine::Refusal refusal);
+/// With Refusal::fails, as a candidate is judged.
+Result<std::vector<engine::Judgement>> judge_or_fail(engine::Context& context,
+                                                     const engine::Subject& subject,
+                                                     const std::vector<problem::Problem>& problems);
 /// A timing request for these problems by `plan`, `regime` and `effort`; the caller adds the
 /// subjects. Errors: usage.
 Result<engine::TimingRequest> request_for(const Json& args, std::vector<problem::Problem> problems);
