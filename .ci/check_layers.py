@@ -3,7 +3,8 @@
 
 A module includes itself and modules on lower floors, never another module of its own floor, and
 stands in a namespace of its own; in that of a lower module it may declare types, not define them.
-Fences keep foreign libraries in one place. Exit status 1 and one line for each violation.
+Fences keep foreign libraries in one place. Headers that change often keep few dependents, so that a
+change of one compiles little. Exit status 1 and one line for each violation.
 """
 
 import re
@@ -49,11 +50,26 @@ FENCES = [
     ("the command-line library", re.compile(r'#include\s*[<"]CLI/'), ("cli",)),
 ]
 
+# The most sources that may depend on a header, directly or through other headers.
+MOST_DEPENDENTS = {
+    "engine/comparing.hpp": 14,
+    "engine/context.hpp": 34,
+    "engine/engine.hpp": 14,
+    "engine/iteration.hpp": 12,
+    "engine/recorded.hpp": 35,
+    "engine/spending.hpp": 22,
+    "engine/timing.hpp": 30,
+    "engine/worker.hpp": 29,
+    "measure/finding.hpp": 64,
+    "measure/statistics.hpp": 20,
+}
+
 INCLUDE = re.compile(r'^\s*#include\s+"([a-z_]+)/')
 NAMESPACE = re.compile(r"^\s*namespace wb\b(?:::(\w+))?")
 DECLARATIONS = re.compile(
     r"^namespace wb::(\w+) \{\n(?:(?:struct|class|enum class) \w+;.*\n)+\}.*$", re.M
 )
+INCLUDED_FILE = re.compile(r'^\s*#include\s+"([a-z_]+/[^"]+)"', re.M)
 CMAKE_DEP = re.compile(r"\bwb::([a-z_]+)")
 
 
@@ -96,6 +112,40 @@ def check_includes(root):
                     yield f"{where}: {what} belongs in {', '.join(allowed) or 'bindings'} only"
 
 
+def dependents(root):
+    """The sources that depend on each header, by its path below workbench."""
+    includes = {
+        path.relative_to(root / "workbench").as_posix(): INCLUDED_FILE.findall(path.read_text())
+        for _, path in sources(root)
+    }
+    found = {name: set() for name in includes}
+    for source in includes:
+        if not source.endswith(".cpp"):
+            continue
+        seen, waiting = set(), [source]
+        while waiting:
+            for name in includes.get(waiting.pop(), ()):
+                if name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
+        for name in seen & found.keys():
+            found[name].add(source)
+    return found
+
+
+def check_dependents(root):
+    found = dependents(root)
+    for header, most in MOST_DEPENDENTS.items():
+        if header not in found:
+            yield f"workbench/{header}: is limited in dependents, but not there"
+        elif len(found[header]) > most:
+            count = len(found[header])
+            yield (
+                f"workbench/{header}: {count} sources depend on it, at most {most} may: "
+                "declare what is only passed on, or include the part that is used"
+            )
+
+
 def check_cmake(root):
     """A static library must not link against its own floor or a higher one either."""
     for module, floor in FLOORS.items():
@@ -127,7 +177,8 @@ def check_documentation(root):
 
 
 def main(root):
-    faults = [*check_includes(root), *check_cmake(root), *check_documentation(root)]
+    faults = [*check_includes(root), *check_cmake(root)]
+    faults += [*check_documentation(root), *check_dependents(root)]
     for fault in faults:
         print(fault, file=sys.stderr)
     return 1 if faults else 0

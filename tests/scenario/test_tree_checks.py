@@ -66,6 +66,16 @@ def test_only_types_of_lower_modules_may_be_declared(copy):
     assert "planted.hpp:2: engine stands in" in planted("engine", defined)
 
 
+def test_a_header_that_too_many_sources_include_is_found(copy):
+    assert "depend on it" not in run_check("check_layers.py", copy).stderr
+    header = copy / "workbench" / "verbs" / "verb.hpp"
+    header.write_text(header.read_text() + '#include "engine/context.hpp"\n')
+    done = run_check("check_layers.py", copy)
+    assert done.returncode == 1
+    assert "engine/context.hpp: " in done.stderr
+    assert "sources depend on it, at most 34 may" in done.stderr
+
+
 def test_a_documentation_that_lies_is_found(copy):
     page = copy / "docs" / "architecture.md"
     page.write_text(page.read_text().replace("| 9 | `engine` |", "| 7 | `engine` |"))
