@@ -18,7 +18,6 @@
 #include "problem/problem.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/bare_name.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/single_stages.hpp"
 #include "verbs/suite_selection.hpp"

@@ -8,7 +8,7 @@
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "variant/builder.hpp"
-#include "variant/cache_trim.hpp"
+#include "variant/cache.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"
 

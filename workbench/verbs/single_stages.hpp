@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Stages of an iteration on their own, with or without a session, for `measure`, `compare`,
-// `profile`, `sanitize` and `diagnose`.
+// `profile`, `sanitize` and `diagnose`, and what a kernel's bare name means to them inside a
+// session.
 #pragma once
 
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
 #include "engine/verb.hpp"
@@ -44,5 +46,12 @@ Json profile_row(const problem::Problem& problem, const Outcome<protocol::Profil
 /// `variant`, `suite`, `problem` and `configuration` of `args`. Errors: those of builds and of the
 /// log.
 Result<Json> profile_variant(engine::Context& context, const Json& args);
+
+/// The arguments, in which a bare name at `key` is replaced by the label of the session's best
+/// confirmed variant of that name (outcome::Outcome::find), so that sources and configuration are
+/// those that won. They stay as they are without a session, for labels, with a configuration of the
+/// caller's, and where the sources on disk are none that an iteration of the session tried: then
+/// these are meant, as somebody is working on them. Errors: those of the log.
+Result<Json> with_best_variant(engine::Context& context, Json args, const char* key);
 
 }  // namespace wb::verbs
