@@ -77,14 +77,6 @@ Result<Suite> problems_of(Context& context, const Json& args) {
   return suite_from_arguments(context, args);
 }
 
-std::vector<Problem> plain_problems(const Suite& suite) {
-  std::vector<Problem> problems;
-  for (const problem::SuiteProblem& member : suite.problems) {
-    if (!member.held_out) problems.push_back(member.problem);
-  }
-  return problems;
-}
-
 namespace {
 
 std::vector<std::string> split(std::string_view text, char separator) {
