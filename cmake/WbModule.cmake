@@ -1,4 +1,4 @@
-# wb_add_module(NAME [BRIEF] [BATCH N] SOURCES ... ALONE ... DEPS ...): the one way a module is declared.
+# wb_add_module(NAME [BRIEF] [BY_ENGINE] [BATCH N] SOURCES ... ALONE ... DEPS ...): the one way a module is declared.
 # Most of a file's compilation is its headers': release and sanitizer presets compile ten files at
 # once (CMAKE_UNITY_BUILD) and what all modules include once for all (precompiled by core). Without
 # the first a build takes 2.4 to 3 times the CPU time, precompiled headers or not: what templates
@@ -8,10 +8,9 @@
 # ALONE: sources that a program may take without the rest of the module (and not under SOURCES).
 # BRIEF: code that runs for milliseconds between measurements; -O1 takes a third off its compilation.
 # BATCH: how many files a batch of a unity build has, else ten.
-# wb_group_by_engine(VARIABLE SOURCES...): the sources in an order in which those that include the
-# same headers of the engine follow each other, so that they share batches and a change of such a
-# header compiles few of them. It is read when the build is configured: later edits make a batch
-# larger than it need be, never wrong.
+# BY_ENGINE: sources that include the same headers of the engine share batches, so that a change of
+# such a header compiles few of them. They are read when the build is configured: a later edit makes
+# a batch larger than it need be, never wrong.
 # wb::settings holds the language level and the warnings that every target of ours gets.
 
 add_library(wb_settings INTERFACE)
@@ -50,7 +49,10 @@ function(wb_group_by_engine result)
 endfunction()
 
 function(wb_add_module name)
-  cmake_parse_arguments(ARG "BRIEF" "BATCH" "SOURCES;ALONE;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "BRIEF;BY_ENGINE" "BATCH" "SOURCES;ALONE;DEPS" ${ARGN})
+  if(ARG_BY_ENGINE)
+    wb_group_by_engine(ARG_SOURCES ${ARG_SOURCES})
+  endif()
   if(NOT ARG_BATCH)
     set(ARG_BATCH 10)
   endif()

@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/parts.hpp"
+#include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "measure/prediction.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
-#include "session/session.hpp"
 #include "verbs/decided_causes.hpp"
 
 namespace wb::verbs {
@@ -154,15 +153,15 @@ Result<Situation> situation_of(const Session& session, const SessionView& view) 
 }
 
 Result<void> record_roadmap(Context& context) {
-  WB_TRY_ASSIGN(const SessionView* view, session_of(context)->current(session::FoldDepth::brief));
+  WB_TRY_ASSIGN(const SessionView* view, context.session->current(session::FoldDepth::brief));
   if (view->incumbent.empty()) return {};
-  auto made = roadmap_json(services_of(context), *session_of(context), 1.0);
+  auto made = roadmap_json(context.services, *context.session, 1.0);
   if (!made) {
-    WB_TRY(log_event(context, "note",
-                     {{"text", "no roadmap: " + made.error().message()}, {"iteration", nullptr}}));
+    WB_TRY(context.log(
+        "note", {{"text", "no roadmap: " + made.error().message()}, {"iteration", nullptr}}));
     return {};
   }
-  WB_TRY(log_event(context, "roadmap_made", *std::move(made)));
+  WB_TRY(context.log("roadmap_made", *std::move(made)));
   return {};
 }
 
