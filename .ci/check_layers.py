@@ -2,8 +2,9 @@
 """Floors and fences of the modules: the table below is the truth; docs/architecture.md repeats it.
 
 A module includes itself and modules on lower floors, never another module of its own floor, and
-stands in a namespace of its own. Fences keep foreign libraries in one place. Exit status 1 and one
-line for each violation.
+stands in a namespace of its own; in that of a lower module it may declare types, not define them.
+Fences keep foreign libraries in one place. Headers that change often keep few dependents, so that a
+change of one compiles little. Exit status 1 and one line for each violation.
 """
 
 import re
@@ -49,8 +50,26 @@ FENCES = [
     ("the command-line library", re.compile(r'#include\s*[<"]CLI/'), ("cli",)),
 ]
 
+# The most sources that may depend on a header, directly or through other headers.
+MOST_DEPENDENTS = {
+    "engine/comparing.hpp": 14,
+    "engine/context.hpp": 36,
+    "engine/engine.hpp": 14,
+    "engine/iteration.hpp": 12,
+    "engine/recorded.hpp": 38,
+    "engine/spending.hpp": 22,
+    "engine/timing.hpp": 30,
+    "engine/worker.hpp": 29,
+    "measure/finding.hpp": 64,
+    "measure/statistics.hpp": 20,
+}
+
 INCLUDE = re.compile(r'^\s*#include\s+"([a-z_]+)/')
 NAMESPACE = re.compile(r"^\s*namespace wb\b(?:::(\w+))?")
+DECLARATIONS = re.compile(
+    r"^namespace wb::(\w+) \{\n(?:(?:struct|class|enum class) \w+;.*\n)+\}.*$", re.M
+)
+INCLUDED_FILE = re.compile(r'^\s*#include\s+"([a-z_]+/[^"]+)"', re.M)
 CMAKE_DEP = re.compile(r"\bwb::([a-z_]+)")
 
 
@@ -60,12 +79,23 @@ def sources(root):
             yield path.relative_to(root / "workbench").parts[0], path
 
 
+def without_declarations(text, module):
+    """The text with blank lines where it only declares types of lower modules."""
+
+    def blank(match):
+        is_lower = FLOORS.get(match.group(1), len(FLOORS)) < FLOORS[module]
+        return "\n" * match.group().count("\n") if is_lower else match.group()
+
+    return DECLARATIONS.sub(blank, text)
+
+
 def check_includes(root):
     for module, path in sources(root):
         if module not in FLOORS:
             yield f"{path.relative_to(root)}: module {module} has no floor"
             continue
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        text = without_declarations(path.read_text(), module)
+        for number, line in enumerate(text.splitlines(), 1):
             where = f"{path.relative_to(root)}:{number}"
             match = INCLUDE.match(line)
             target = match.group(1) if match else module
@@ -80,6 +110,40 @@ def check_includes(root):
             for what, pattern, allowed in FENCES:
                 if pattern.search(line) and module not in allowed:
                     yield f"{where}: {what} belongs in {', '.join(allowed) or 'bindings'} only"
+
+
+def dependents(root):
+    """The sources that depend on each header, by its path below workbench."""
+    includes = {
+        path.relative_to(root / "workbench").as_posix(): INCLUDED_FILE.findall(path.read_text())
+        for _, path in sources(root)
+    }
+    found = {name: set() for name in includes}
+    for source in includes:
+        if not source.endswith(".cpp"):
+            continue
+        seen, waiting = set(), [source]
+        while waiting:
+            for name in includes.get(waiting.pop(), ()):
+                if name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
+        for name in seen & found.keys():
+            found[name].add(source)
+    return found
+
+
+def check_dependents(root):
+    found = dependents(root)
+    for header, most in MOST_DEPENDENTS.items():
+        if header not in found:
+            yield f"workbench/{header}: is limited in dependents, but not there"
+        elif len(found[header]) > most:
+            count = len(found[header])
+            yield (
+                f"workbench/{header}: {count} sources depend on it, at most {most} may: "
+                "declare what is only passed on, or include the part that is used"
+            )
 
 
 def check_cmake(root):
@@ -113,7 +177,8 @@ def check_documentation(root):
 
 
 def main(root):
-    faults = [*check_includes(root), *check_cmake(root), *check_documentation(root)]
+    faults = [*check_includes(root), *check_cmake(root)]
+    faults += [*check_documentation(root), *check_dependents(root)]
     for fault in faults:
         print(fault, file=sys.stderr)
     return 1 if faults else 0

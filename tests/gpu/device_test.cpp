@@ -10,7 +10,7 @@
 
 #include "core/json.hpp"
 #include "gpu/gpu.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/cuda/device_buffer.hpp"
 #include "worker/cuda/gpu_judge.hpp"
 #include "worker/cuda/gpu_monitor.hpp"

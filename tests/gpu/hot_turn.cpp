@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/cuda/cuda_subject.hpp"
 #include "worker/cuda/device/params.hpp"
 #include "worker/cuda/module.hpp"

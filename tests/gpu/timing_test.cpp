@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "gpu/gpu.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/cuda/device/params.hpp"
 #include "worker/cuda/stopwatch.hpp"
 #include "worker/settling.hpp"

@@ -19,7 +19,7 @@
 
 #include "core/json.hpp"
 #include "gpu/hot_turn.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 
 using namespace wb;
 using namespace wb::measure;

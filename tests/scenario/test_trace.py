@@ -1,5 +1,6 @@
 """`sdpa-wb trace`: profiles in, tables and findings out; bad ones, and those of other machines."""
 
+import copy
 import gzip
 import json
 import math
@@ -7,7 +8,7 @@ import os
 import stat
 
 import pytest
-from trace_files import OWN, findings, metrics
+from trace_files import CASES, OWN, findings, metrics
 
 
 def test_one_command_does_both(wb):
@@ -82,9 +83,8 @@ def test_findings_speak_of_no_vendor_outside_of_names(wb):
 
 def test_a_profile_without_attention_is_the_fixed_note(wb, tmp_path):
     """One operator with one kernel, neither of them attention."""
-    text = (OWN / "kernel_without_operator.json").read_text()
     trace = tmp_path / "none.json"
-    events = json.loads(text)
+    events = copy.deepcopy(CASES["kernel_without_operator"])
     events["traceEvents"][1]["name"] = "gemm"
     operator = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 100, "tid": 100}
     events["traceEvents"].append({**operator, "ts": 10.0, "dur": 50.0, "args": {}})

@@ -52,6 +52,30 @@ def test_planted_violations_are_found(copy, module, line):
     assert "planted.cpp:1" in done.stderr
 
 
+def test_only_types_of_lower_modules_may_be_declared(copy):
+    def planted(module, text):
+        (copy / "workbench" / module / "planted.hpp").write_text(text)
+        done = run_check("check_layers.py", copy)
+        (copy / "workbench" / module / "planted.hpp").unlink()
+        return done.stderr
+
+    declared = "// a\nnamespace wb::session {\nclass Session;  // session.hpp\n}\n"
+    assert planted("engine", declared) == ""
+    assert "planted.hpp:2: measure stands in" in planted("measure", declared)
+    defined = declared.replace("Session;", "Session {};")
+    assert "planted.hpp:2: engine stands in" in planted("engine", defined)
+
+
+def test_a_header_that_too_many_sources_include_is_found(copy):
+    assert "depend on it" not in run_check("check_layers.py", copy).stderr
+    header = copy / "workbench" / "verbs" / "verb.hpp"
+    header.write_text(header.read_text() + '#include "engine/context.hpp"\n')
+    done = run_check("check_layers.py", copy)
+    assert done.returncode == 1
+    assert "engine/context.hpp: " in done.stderr
+    assert "sources depend on it, at most 36 may" in done.stderr
+
+
 def test_a_documentation_that_lies_is_found(copy):
     page = copy / "docs" / "architecture.md"
     page.write_text(page.read_text().replace("| 9 | `engine` |", "| 7 | `engine` |"))

@@ -10,6 +10,7 @@ from support.commands import ROOT
 
 SHARED = (ROOT / os.environ.get("WB_SHARED_DATA", "../shared")).resolve() / "data" / "traces"
 OWN = ROOT / "tests" / "data" / "trace"
+CASES = json.loads((OWN / "cases.json").read_text())  # small traces by name
 # TraceLens takes ends of kernels as ts + dur, in which a start of 10^12 us leaves a duration some
 # 0.5 ns of precision: its figures of short kernels differ from the recorded durations by that.
 STEP_US = 0.001
@@ -44,6 +45,12 @@ REFERENCES = {
         "MI300X",
     ),
 }
+
+
+def case_file(wb, name):
+    path = wb.folder / f"{name}.json"
+    path.write_text(json.dumps(CASES[name]))
+    return path
 
 
 def rows(path):

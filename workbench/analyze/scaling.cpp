@@ -4,6 +4,7 @@
 // attention's work is quadratic in S, and half of that under a causal rule. Problems that differ in
 // two sizes are never mixed.
 #include "analyze/scaling.hpp"
+#include "measure/quantiles.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Audits of reports: from any Markdown or plain text to the contradictions in its figures. Pure
 // functions over the text; the verb `audit` reads the files and prints. docs/guide/audit.md has the
-// formulas.
+// formulas. `import_report` gives a foreign report as values; it reads as audits do, so line
+// numbers agree.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 #include "audit/facts.hpp"
 #include "core/error.hpp"
-#include "core/json_fwd.hpp"
+#include "core/json.hpp"
 
 namespace wb::audit {
 
@@ -45,5 +46,16 @@ Result<Audited> audit_document(const std::string& name, std::string_view bytes,
 /// Markdown: the summary first, then each document by section.
 std::string render(const std::vector<Audited>& documents);
 Json to_json(const Audited& document);
+
+struct Imported {
+  std::string text;      ///< UTF-8, lines end in "\n", no byte order mark; lines keep their numbers
+  std::string repaired;  ///< the repairs, in a sentence; empty: none
+  std::size_t lines = 0;
+  Json sections = Json::array();  ///< line, level, title
+  Json tables = Json::array();    ///< line, section, complete, headers, rows {line, cells}
+  Json gaps = Json::array();      ///< what could not be read, in sentences
+};
+/// Errors: limit (longer than k_max_document_bytes), parse (no text).
+Result<Imported> import_report(const std::string& name, std::string_view bytes);
 
 }  // namespace wb::audit

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "audit/sizes.hpp"
 #include "core/ascii.hpp"
 
 namespace wb::audit {

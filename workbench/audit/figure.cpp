@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "audit/units.hpp"
 #include "core/ascii.hpp"
 
 namespace wb::audit {

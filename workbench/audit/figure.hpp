@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,5 +82,16 @@ std::string show(const Interval& interval, Unit unit);
 std::string full(const Figure& figure);
 /// "the last digit's ±0.001", in the figure's own unit.
 std::string tolerance_of(const Figure& figure);
+
+// units.cpp: the recognized units, as data, to read and to print figures by.
+
+struct UnitWord {
+  std::string_view word;
+  Unit unit;
+  double scale;             ///< to the base unit
+  bool binary_too = false;  ///< may mean powers of 1000 or 1024
+};
+/// Longer words before shorter ones that they begin with.
+std::span<const UnitWord> unit_words();
 
 }  // namespace wb::audit

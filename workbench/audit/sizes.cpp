@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "audit/sizes.hpp"
+#include "audit/facts.hpp"
 
 #include <fmt/format.h>
 

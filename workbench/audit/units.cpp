@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table of units, and figures printed with them.
-#include "audit/units.hpp"
+#include "audit/figure.hpp"
 
 #include <fmt/format.h>
 

@@ -3,11 +3,14 @@
 // come from options, the environment (read only here) and the place of the executable.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "engine/engine.hpp"
+#include "engine/services.hpp"
 
 namespace wb::cli {
 

@@ -67,6 +67,13 @@ inline std::optional<std::int64_t> whole(std::string_view text) {
   return number<std::int64_t>(text.substr(0, point));
 }
 
+/// The text without blanks, tabs and carriage returns at its ends.
+inline std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
 /// Splits at blanks. The text must outlive the result.
 inline std::vector<std::string_view> words(std::string_view text) {
   std::vector<std::string_view> all;

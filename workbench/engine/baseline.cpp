@@ -22,6 +22,7 @@
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
 #include "engine/worker.hpp"
+#include "problem/suite.hpp"
 
 namespace wb::engine {
 
@@ -30,14 +31,6 @@ using problem::Problem;
 using variant::Variant;
 
 namespace {
-
-std::vector<Problem> measured_problems(const problem::Suite& suite) {
-  std::vector<Problem> problems;
-  for (const problem::SuiteProblem& member : suite.problems) {
-    if (!member.held_out) problems.push_back(member.problem);
-  }
-  return problems;
-}
 
 bool takes_any(const Variant& variant, const std::vector<Problem>& problems) {
   return std::any_of(problems.begin(), problems.end(), [&variant](const Problem& problem) {
@@ -86,7 +79,7 @@ Result<std::vector<Subject>> prepare_rivals(Context& context) {
     WB_TRY_ASSIGN(Variant variant, context.catalogue.find(name));
     variants.push_back(std::move(variant));
   }
-  const std::vector<Problem> problems = measured_problems(context.settings.suite);
+  const std::vector<Problem> problems = plain_problems(context.settings.suite);
   if (auto& client = context.worker->client) {
     client->announce_python(
         std::count_if(variants.begin(), variants.end(), [&problems](const Variant& variant) {
@@ -176,7 +169,7 @@ Result<Subject> prepare_start(Context& context) {
   WB_TRY_ASSIGN(const auto resolved, find_start(context));
   WB_TRY_ASSIGN(Outcome<Subject> start, build_and_log(context, resolved.first, resolved.second));
   if (!start) return baseline_error(code_of(start.error().invalidity), name, start.error().message);
-  const std::vector<Problem> problems = measured_problems(context.settings.suite);
+  const std::vector<Problem> problems = plain_problems(context.settings.suite);
   for (const Problem& problem : problems) {
     if (auto reason = not_supported(*start, problem)) {
       return baseline_error(ErrorCode::invalid, name,
@@ -209,7 +202,7 @@ Result<Json> measure_baseline(Context& context, std::int64_t number) {
   TimingRequest request;
   request.subjects = {&start, &start};
   for (const Subject& rival : context.rivals) request.subjects.push_back(&rival);
-  request.problems = measured_problems(context.settings.suite);
+  request.problems = plain_problems(context.settings.suite);
   request.plans = {PlanKind::hot, PlanKind::cold, PlanKind::eager};
   const EffortPlan effort = effort_plan(context.settings.effort);
   request.effort = effort.confirmation;

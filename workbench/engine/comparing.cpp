@@ -15,6 +15,7 @@
 #include "engine/first_calls.hpp"
 #include "engine/worker.hpp"
 #include "measure/roofline.hpp"
+#include "measure/statistics.hpp"
 
 namespace wb::engine {
 

@@ -14,8 +14,10 @@
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded_calls.hpp"
+#include "engine/services.hpp"
 #include "engine/spending.hpp"
 #include "engine/worker.hpp"
+#include "session/session.hpp"
 
 namespace wb::engine {
 

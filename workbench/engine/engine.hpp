@@ -11,9 +11,11 @@
 
 #include "core/files.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/services.hpp"
 #include "engine/verb.hpp"
-#include "session/session.hpp"
+
+namespace wb::session {
+class Session;
+}
 
 namespace wb::engine {
 

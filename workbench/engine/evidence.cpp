@@ -14,6 +14,7 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/worker.hpp"
+#include "measure/statistics.hpp"
 #include "report/evidence.hpp"
 
 namespace wb::engine {

@@ -13,6 +13,7 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/worker.hpp"
+#include "measure/quantiles.hpp"
 
 namespace wb::engine {
 

@@ -15,6 +15,8 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "measure/floors.hpp"
+#include "measure/statistics.hpp"
+#include "problem/suite.hpp"
 
 namespace wb::engine {
 
@@ -46,14 +48,6 @@ bool is_better(const Context& context, const measure::NoiseFloor& floor, bool is
 std::string unfit_words(const Context& context, const std::pair<std::string, std::string>& key) {
   const auto found = context.unfit_floors.find(key);
   return found == context.unfit_floors.end() ? std::string() : found->second;
-}
-
-std::vector<Problem> open_problems(const problem::Suite& suite) {
-  std::vector<Problem> problems;
-  for (const problem::SuiteProblem& member : suite.problems) {
-    if (!member.held_out) problems.push_back(member.problem);
-  }
-  return problems;
 }
 
 /// The incumbent beside itself, timed as in a confirmation.
@@ -133,7 +127,7 @@ Result<void> renew_unfit_floors(Context& context, const std::vector<Problem>& pr
 Result<Json> remeasure_floor(Context& context, const Json& args) {
   std::vector<Problem> problems;
   const std::string wanted = args.value("problem", "");
-  for (const Problem& problem : open_problems(context.settings.suite)) {
+  for (const Problem& problem : plain_problems(context.settings.suite)) {
     if (not_supported(*context.incumbent, problem)) continue;
     if (wanted.empty() || label(problem) == wanted || to_text(problem) == wanted) {
       problems.push_back(problem);
@@ -174,7 +168,7 @@ Json cannot_show(const Context& context) {
   Json rows = Json::array();
   const PlanKind plan = context.settings.objective.plan;
   const std::int64_t instances = effort_plan(context.settings.effort).confirmation.instances;
-  for (const Problem& problem : open_problems(context.settings.suite)) {
+  for (const Problem& problem : plain_problems(context.settings.suite)) {
     const auto key = key_of(problem, plan);
     const auto found = context.floors.find(key);
     if (found == context.floors.end()) continue;

@@ -12,8 +12,8 @@
 #include "core/invalidity.hpp"
 #include "core/json.hpp"
 #include "engine/subject.hpp"
+#include "measure/figures.hpp"
 #include "measure/finding.hpp"
-#include "measure/statistics.hpp"
 
 namespace wb::engine {
 

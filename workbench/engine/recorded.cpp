@@ -9,9 +9,7 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/context.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "session/storage.hpp"
 
 namespace wb::engine {
@@ -46,19 +44,6 @@ Result<const Session*> RecentSession::read(FileSystem& file_system, const fs::pa
   m_asked = folder;
   WB_TRY_ASSIGN(m_session, Session::open_reader(file_system, folder));
   return &*m_session;
-}
-
-Result<fs::path> folder_to_read(const Call& call) {
-  if (call.context.session) return call.context.session->folder();
-  if (!call.folder.empty()) return call.folder;
-  return Error{ErrorCode::usage, "read", "the session", "no session was named",
-               "give --session DIR"};
-}
-
-Result<const Session*> session_to_read(const Call& call) {
-  if (call.context.session) return &*call.context.session;
-  WB_TRY_ASSIGN(const fs::path folder, folder_to_read(call));
-  return call.context.recent->read(call.context.services.file_system, folder);
 }
 
 Result<Session> open_recorded(const Services& services, const std::string& id) {

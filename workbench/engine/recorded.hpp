@@ -17,7 +17,6 @@
 
 namespace wb::engine {
 
-struct Call;
 struct Services;
 
 /// Caches the last session that was read. Clients poll the same session, so its log is read and
@@ -32,12 +31,6 @@ class RecentSession {
   std::optional<session::Session> m_session;
   fs::path m_asked;  ///< the path it was asked for by: an archive has two
 };
-
-/// The session that a verb reads: the held one, else the named one; valid until the next call.
-/// Errors: usage (neither), those of Session::open_reader.
-Result<const session::Session*> session_to_read(const Call& call);
-/// The folder of that session. Errors: usage (neither).
-Result<fs::path> folder_to_read(const Call& call);
 
 /// The session at `id`: a folder or an archive, else a name below the sessions root. Errors: those
 /// of Session::open_reader; not_found names both places.

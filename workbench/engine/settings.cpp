@@ -10,6 +10,7 @@
 
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
+#include "measure/statistics.hpp"
 
 namespace wb::engine {
 

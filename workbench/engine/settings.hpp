@@ -14,8 +14,8 @@
 
 #include "core/error.hpp"
 #include "core/json_fwd.hpp"
+#include "measure/figures.hpp"
 #include "measure/plan.hpp"
-#include "measure/statistics.hpp"
 #include "problem/suite.hpp"
 #include "session/list_prices.hpp"
 #include "variant/variant.hpp"

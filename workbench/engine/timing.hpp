@@ -14,9 +14,9 @@
 #include "core/error.hpp"
 #include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
+#include "measure/figures.hpp"
 #include "measure/first_calls.hpp"
 #include "measure/plan.hpp"
-#include "measure/statistics.hpp"
 #include "problem/problem.hpp"
 
 namespace wb::engine {

@@ -9,6 +9,10 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "engine/parts.hpp"
+#include "engine/recorded.hpp"
+#include "engine/services.hpp"
+#include "session/session.hpp"
 #include "variant/variant.hpp"
 
 namespace wb::engine {
@@ -286,6 +290,21 @@ Result<Json> check_arguments(const VerbSpec& verb, const Json& args) {
     }
   }
   return checked;
+}
+
+Result<fs::path> folder_to_read(const Call& call) {
+  const session::Session* held = session_of(call.context);
+  if (held != nullptr) return held->folder();
+  if (!call.folder.empty()) return call.folder;
+  return Error{ErrorCode::usage, "read", "the session", "no session was named",
+               "give --session DIR"};
+}
+
+Result<const session::Session*> session_to_read(const Call& call) {
+  const session::Session* held = session_of(call.context);
+  if (held != nullptr) return held;
+  WB_TRY_ASSIGN(const fs::path folder, folder_to_read(call));
+  return recent_of(call.context).read(call.services.file_system, folder);
 }
 
 }  // namespace wb::engine

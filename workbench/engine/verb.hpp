@@ -15,6 +15,10 @@
 #include "core/files.hpp"
 #include "core/json_fwd.hpp"
 
+namespace wb::session {
+class Session;
+}
+
 namespace wb::engine {
 
 struct Context;
@@ -100,6 +104,12 @@ struct Call {
 
 /// Answers one call. If the spec says that the verb writes, the context holds the session.
 using Body = std::function<Result<Json>(const Call&)>;
+
+/// The session that a verb reads: the held one, else the named one; valid until the next call.
+/// Errors: usage (neither), those of Session::open_reader.
+Result<const session::Session*> session_to_read(const Call& call);
+/// The folder of that session. Errors: usage (neither).
+Result<fs::path> folder_to_read(const Call& call);
 
 struct RunnableVerb {
   const VerbSpec* spec;  ///< must outlive every engine

@@ -10,7 +10,7 @@
 #include "html/document.hpp"
 #include "html/svg.hpp"
 #include "html/text.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 
 namespace wb::html {
 namespace {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "measure/hierarchy.hpp"
+#include "measure/quantiles.hpp"
 #include "measure/statistics.hpp"
 
 namespace wb::measure {

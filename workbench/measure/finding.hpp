@@ -11,7 +11,8 @@
 
 #include "core/json.hpp"
 #include "device/device.hpp"
-#include "measure/statistics.hpp"
+#include "measure/figures.hpp"
+#include "measure/plan.hpp"
 #include "problem/problem.hpp"
 
 namespace wb::measure {

@@ -11,6 +11,7 @@
 
 #include "core/json.hpp"
 #include "measure/hierarchy.hpp"
+#include "measure/quantiles.hpp"
 
 namespace wb::measure {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "measure/statistics.hpp"
+#include "measure/figures.hpp"
 
 namespace wb::measure {
 

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "measure/quantiles.hpp"
+
 namespace wb::measure {
 
 std::optional<std::string> unfit_reason(const NoiseFloor& floor, bool disturbed) {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "measure/statistics.hpp"
+#include "measure/figures.hpp"
 
 namespace wb::measure {
 

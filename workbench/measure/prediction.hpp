@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "core/json_fwd.hpp"
+#include "measure/figures.hpp"
 #include "measure/finding.hpp"
-#include "measure/statistics.hpp"
 
 namespace wb::measure {
 

@@ -1,90 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Statistics of timed samples: quantiles, the hierarchical bootstrap over instances and rounds, the
-// A/A noise floor and the three-way comparison. Pure, and deterministic for a given seed.
+// Statistics of timed samples: the hierarchical bootstrap over instances and rounds, the A/A noise
+// floor, the three-way comparison and its aggregates. Pure, and deterministic for a given seed.
 // docs/contracts/measurement.md has the formulas and their reasons.
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "core/error.hpp"
-#include "core/json_fwd.hpp"
+#include "measure/figures.hpp"
 #include "measure/plan.hpp"
 
 namespace wb::measure {
 
-/// The value of a figure that could not be determined. JSON writes null.
-inline constexpr double k_unknown = std::numeric_limits<double>::quiet_NaN();
-
-/// Linear-interpolation quantile, q in [0, 1]; NaN for no samples. Any NaN sample gives NaN.
-double quantile(std::vector<double> samples, double q);
-double median(std::vector<double> samples);
-
-/// Quantile of Student's t: P(T <= result) = probability, for degrees_of_freedom >= 1 (infinite:
-/// the normal distribution) and probability in (0, 1).
-double student_t_quantile(double probability, double degrees_of_freedom);
-
-struct Interval {
-  double low = 0, high = 0, confidence = 0.99;
-};
-/// Finite, 0 < low <= high: an interval that may be reasoned with.
-[[nodiscard]] bool is_valid(const Interval& interval);
-/// True for a valid interval that extends by more than a factor of a hundred to either side: two
-/// processes that differ so much do not predict a third. Its JSON has no bounds.
-[[nodiscard]] bool is_uninformative(const Interval& interval);
-/// True for an interval that is shown: valid and informative.
-[[nodiscard]] inline bool is_shown(const Interval& interval) {
-  return is_valid(interval) && !is_uninformative(interval);
-}
-Json to_json(const Interval& interval);
-Result<Interval> interval_from_json(const Json& json);
-
-/// The fewest fresh processes whose own spread estimates how far processes differ. With fewer, a
-/// measured A/A floor is needed.
-inline constexpr std::int64_t k_min_instances = 5;
-
-/// The estimate for one subject, problem and plan that reports print.
-struct Measurement {
-  double median_us = 0, p90_us = 0, min_us = 0;
-  /// Interval of the median. From k_min_instances processes on: what a further process would give
-  /// on average. With fewer: the hull of the processes' own intervals, which holds for these
-  /// processes only.
-  Interval interval_us;
-  std::int64_t instances = 0, turns = 0, samples = 0;
-};
 /// median_us: median of each turn, then of the turns of an instance, then geometric mean over
 /// instances. p90 and min are of the pooled samples. Without turns, or with a sample that is not a
 /// positive finite time, every figure is k_unknown.
 Measurement summarize(std::span<const Turn> turns_of_one_subject, std::uint64_t seed);
-Json to_json(const Measurement& measurement);
-Result<Measurement> measurement_from_json(const Json& json);
-
-enum class ComparisonOutcome { faster, slower, same, ambiguous };
-std::string_view to_string(ComparisonOutcome value);
-std::optional<ComparisonOutcome> parse_comparison_outcome(std::string_view word);
-
-/// Candidate against a rival (or incumbent) on one problem. speedup = rival time / candidate time.
-struct Comparison {
-  std::string candidate, rival;
-  double speedup = 0;
-  Interval interval;            ///< of the speedup; k_unknown ends when nothing is known
-  double noise_floor_frac = 0;  ///< the floor that the interval's end had to clear
-  ComparisonOutcome outcome = ComparisonOutcome::ambiguous;
-  std::string reason;                      ///< why, in one clause
-  std::int64_t instances = 0, rounds = 0;  ///< paired instances, and rounds over all of them
-  /// ln(speedup) of each paired instance, by instance index. geometric_mean needs them because one
-  /// process's bias may affect every problem.
-  std::vector<double> instance_log_speedups;
-  /// The least half-width of the interval of ln(speedup): z s sqrt(2 / n). 0: unknown.
-  double least_half_log = 0;
-};
-Json to_json(const Comparison& comparison);
-Result<Comparison> comparison_from_json(const Json& json);
 
 struct CompareOptions {
   double confidence = 0.99;
@@ -126,9 +58,6 @@ struct CompareOptions {
 Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
                    const CompareOptions& options);
 
-/// The largest margin of `same`, however far apart processes of equal code were.
-inline constexpr double k_most_same_margin_frac = 0.10;
-
 /// The outcome rule alone, also for aggregates. A margin above k_most_same_margin_frac is capped.
 ComparisonOutcome classify(const Interval& interval, double noise_floor_frac,
                            double same_margin_frac);
@@ -144,40 +73,15 @@ double resolution_frac(const Comparison& comparison);
 /// they are of one regime only. An `own` without a figure stays unchanged.
 Comparison combine_regimes(const Comparison& own, Regime regime, const Comparison& other);
 
-/// The A/A noise floor: turns of the same code in several fresh processes (and placements), best
-/// interleaved as if they were different subjects (same rounds, ABBA), so that effects common to a
-/// round cancel. s is the standard deviation of the n instances' log times, s1 the same with one
-/// placement each (the mean variance over placements).
-struct NoiseFloor {
-  /// s sqrt(2 / n): by how much two sets of n processes of the same code differ. The end of every
-  /// comparison's interval must clear it.
-  double floor_frac = k_unknown;
-  /// t(n - 1, 0.996) s1 sqrt(2): how far apart two single processes of the same code are, at 99.2
-  /// %.
-  double between_instance_frac = k_unknown;
-  double instance_sd_frac = k_unknown;   ///< s
-  double placement_sd_frac = k_unknown;  ///< s1
-  double within_frac = k_unknown;        ///< standard deviation of turns inside one placement
-  std::int64_t instances = 0, turns = 0, degrees_of_freedom = 0;
-  std::string reason;  ///< why figures are unknown; else empty
-};
 /// Figures stay k_unknown with fewer than 2 instances, with more than a quarter of the turns
 /// disturbed (up to that, disturbed turns are left out) or with an unusable sample.
 NoiseFloor noise_floor(std::span<const Turn> turns_of_same_code);
 /// One floor for a problem class from the floors of several problems: pooled s, summed degrees of
 /// freedom (a smaller t). Floors without figures are skipped.
 NoiseFloor pool(std::span<const NoiseFloor> floors_of_one_class);
-Json to_json(const NoiseFloor& floor);
-Result<NoiseFloor> noise_floor_from_json(const Json& json);
 
 /// The options that apply this floor to a comparison.
 CompareOptions compare_options(const NoiseFloor& floor, std::uint64_t seed);
-
-struct Aggregate {
-  double value = 0;
-  Interval interval;
-};
-Json to_json(const Aggregate& aggregate);
 
 /// Weighted geometric mean of speedups. If every comparison has the same k_min_instances or more
 /// instances, the interval is exp(mean ± t(n - 1) sd / sqrt(n)) over the instances' own weighted

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "measure/quantiles.hpp"
 #include "outcome/choice.hpp"
 
 namespace wb::outcome {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <set>
 
+#include "measure/statistics.hpp"
+
 namespace wb::outcome {
 
 using measure::ComparisonOutcome;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "outcome/measured.hpp"
+#include "measure/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
-#include "measure/statistics.hpp"
+#include "measure/figures.hpp"
 #include "session/view.hpp"
 
 namespace wb::outcome {

@@ -8,19 +8,16 @@
 #include <array>
 #include <map>
 
+#include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
+#include "engine/engine.hpp"
+#include "engine/services.hpp"
 
 namespace wb::playbook {
 namespace {
 
 constexpr std::uint64_t k_max_agent_bytes = 1u << 20;
-
-std::string_view stripped(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
 
 std::string_view stripped_end(std::string_view line) {
   return line.substr(0, line.find_last_not_of(" \t\r") + 1);
@@ -36,7 +33,8 @@ std::vector<std::string> comma_separated(std::string_view value) {
   std::vector<std::string> parts;
   while (!value.empty()) {
     const std::size_t end = std::min(value.find(','), value.size());
-    if (const auto part = stripped(value.substr(0, end)); !part.empty()) parts.emplace_back(part);
+    if (const auto part = ascii::trimmed(value.substr(0, end)); !part.empty())
+      parts.emplace_back(part);
     value.remove_prefix(std::min(end + 1, value.size()));
   }
   return parts;
@@ -57,7 +55,7 @@ Result<Fields> front_matter(std::string_view& text, const fs::path& path) {
   for (int number = 1;; ++number) {
     if (text.empty()) return bad_agent(ErrorCode::parse, path, "its front matter has no end");
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = stripped(text.substr(0, end));
+    const std::string_view line = ascii::trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (number == 1 && line != "---") {
       return bad_agent(ErrorCode::parse, path, "its first line is not ---");
@@ -65,14 +63,14 @@ Result<Fields> front_matter(std::string_view& text, const fs::path& path) {
     if (number == 1 || line.empty()) continue;
     if (line == "---") return fields;
     const std::size_t colon = line.find(':');
-    const std::string key(stripped(line.substr(0, std::min(colon, line.size()))));
+    const std::string key(ascii::trimmed(line.substr(0, std::min(colon, line.size()))));
     if (colon == std::string_view::npos ||
         std::find(k_keys.begin(), k_keys.end(), key) == k_keys.end()) {
       return bad_agent(
           ErrorCode::parse, path,
           fmt::format("line {} is none of its fields: {}", number, printable(line, 80)));
     }
-    if (!fields.emplace(key, unquoted(stripped(line.substr(colon + 1)))).second) {
+    if (!fields.emplace(key, unquoted(ascii::trimmed(line.substr(colon + 1)))).second) {
       return bad_agent(ErrorCode::parse, path,
                        fmt::format("line {}: {} a second time", number, key));
     }

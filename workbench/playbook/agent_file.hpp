@@ -9,9 +9,12 @@
 
 #include "core/files.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/engine.hpp"
 #include "playbook/owner.hpp"
 #include "verbs/table.hpp"
+
+namespace wb::engine {
+class Engine;
+}
 
 namespace wb::playbook {
 

@@ -9,6 +9,7 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "playbook/agent_file.hpp"
+#include "variant/variant.hpp"
 
 namespace wb::playbook {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "playbook/lua_lexer.hpp"
+#include "playbook/lua_scopes.hpp"
 
 #include <fmt/format.h>
 

@@ -12,11 +12,21 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/json.hpp"
-#include "playbook/lua_lexer.hpp"
 #include "playbook/lua_program.hpp"
 
 namespace wb::playbook::lua {
+
+struct Token {
+  enum class Kind { name, string, number, sign, end };  ///< keywords are signs
+  Kind kind = Kind::end;
+  std::string text;  ///< for a string its content
+  int line = 0;
+};
+
+/// The last token is `end`. Errors: parse.
+Result<std::vector<Token>> tokens_of(const std::string& text, const std::string& name);
 
 struct SyntaxFault {
   int line;

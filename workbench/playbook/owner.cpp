@@ -6,6 +6,7 @@
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "engine/engine.hpp"
+#include "variant/variant.hpp"
 
 namespace wb::playbook {
 namespace {

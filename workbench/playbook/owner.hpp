@@ -12,6 +12,7 @@
 #include "core/json.hpp"
 #include "core/process.hpp"
 #include "playbook/playbook.hpp"
+#include "variant/variant.hpp"
 
 namespace wb::playbook {
 

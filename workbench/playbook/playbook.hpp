@@ -8,7 +8,10 @@
 #include <string>
 
 #include "core/files.hpp"
-#include "engine/engine.hpp"
+
+namespace wb::engine {
+class Engine;
+}
 
 namespace wb::playbook {
 

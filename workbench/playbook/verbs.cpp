@@ -5,10 +5,13 @@
 #include <algorithm>
 
 #include "core/json.hpp"
+#include "engine/engine.hpp"
+#include "engine/services.hpp"
 #include "playbook/agent_file.hpp"
 #include "playbook/owner.hpp"
 #include "playbook/static_check.hpp"
 #include "problem/problem.hpp"
+#include "session/session.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/table.hpp"
 

@@ -111,4 +111,12 @@ Suite suite_of(const Problem& problem) {
   return Suite{"problem", to_text(problem), {SuiteProblem{problem, 1.0, false}}};
 }
 
+std::vector<Problem> plain_problems(const Suite& suite) {
+  std::vector<Problem> problems;
+  for (const SuiteProblem& member : suite.problems) {
+    if (!member.held_out) problems.push_back(member.problem);
+  }
+  return problems;
+}
+
 }  // namespace wb::problem

@@ -26,6 +26,9 @@ struct Suite {
   std::vector<SuiteProblem> problems;
 };
 
+/// The problems without held-out ones.
+std::vector<Problem> plain_problems(const Suite& suite);
+
 /// All suites of one file. Errors: not_found, parse, invalid (duplicate names or an invalid
 /// problem; the message names suite and problem).
 Result<std::map<std::string, Suite>> load_suites(const FileSystem& file_system,

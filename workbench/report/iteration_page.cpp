@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/json.hpp"
+#include "measure/prediction.hpp"
 #include "report/findings.hpp"
 #include "report/iteration_parts.hpp"
 #include "report/report.hpp"

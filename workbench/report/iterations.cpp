@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "measure/prediction.hpp"
 #include "report/session_sections.hpp"
 
 namespace wb::report {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "core/json.hpp"
+#include "measure/figures.hpp"
 #include "measure/roofline.hpp"
-#include "measure/statistics.hpp"
 #include "report/phrases.hpp"
 
 namespace wb::report {

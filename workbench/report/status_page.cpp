@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
 

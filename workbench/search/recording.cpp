@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "search/recording.hpp"
 #include "core/json.hpp"
+#include "measure/statistics.hpp"
 
 #include <fmt/format.h>
 

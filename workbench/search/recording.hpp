@@ -10,7 +10,8 @@
 #include "core/files.hpp"
 #include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
-#include "measure/statistics.hpp"
+#include "measure/figures.hpp"
+#include "measure/plan.hpp"
 #include "search/search_space.hpp"
 
 namespace wb::search {

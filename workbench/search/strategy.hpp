@@ -16,8 +16,13 @@
 
 #include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
-#include "measure/statistics.hpp"
+#include "measure/figures.hpp"
+#include "measure/plan.hpp"
 #include "search/search_space.hpp"
+
+namespace wb::measure {
+struct CompareOptions;  // statistics.hpp
+}
 
 namespace wb::search {
 

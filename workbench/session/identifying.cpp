@@ -9,15 +9,6 @@
 namespace wb::session::identifying {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
 bool is_one_of(char c, std::string_view set) {
   return set.find(c) != std::string_view::npos;
 }
@@ -49,7 +40,7 @@ bool is_path_at(std::string_view text, std::size_t at) {
 /// "</b>"
 bool closes_tag(std::string_view text, std::size_t at) {
   std::size_t end = at + 1;
-  while (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) ++end;
+  while (end < text.size() && (ascii::is_alpha(text[end]) || ascii::is_digit(text[end]))) ++end;
   return before(text, at) == '<' && end > at + 1 && end < text.size() && text[end] == '>';
 }
 
@@ -62,7 +53,7 @@ bool begins_path(std::string_view text, std::size_t at) {
   }
   if (static_cast<unsigned char>(left) >= 0x80) return !follows_word(text, at);
   // "-I/usr/include", or after a line end in JSON text: "\x01n/usr/include".
-  return is_letter(left) && at >= 2 &&
+  return ascii::is_alpha(left) && at >= 2 &&
          (text[at - 2] == '\\' || (text[at - 2] == '-' && !follows_word(text, at - 2)));
 }
 
@@ -84,7 +75,7 @@ std::size_t match_path(std::string_view text, std::size_t at) {
 // --------------------------------------------------------------------------------------------
 
 std::size_t match_ipv4(std::string_view text, std::size_t at) {
-  if (at >= text.size() || !is_digit(text[at]) || follows_word(text, at) ||
+  if (at >= text.size() || !ascii::is_digit(text[at]) || follows_word(text, at) ||
       before(text, at) == '.') {
     return 0;
   }
@@ -93,13 +84,13 @@ std::size_t match_ipv4(std::string_view text, std::size_t at) {
     if (part > 0 && (end >= text.size() || text[end++] != '.')) return 0;
     int value = 0;
     const std::size_t begin = end;
-    while (end < text.size() && is_digit(text[end]) && end - begin < 4) {
+    while (end < text.size() && ascii::is_digit(text[end]) && end - begin < 4) {
       value = value * 10 + (text[end++] - '0');
     }
     if (end == begin || value > 255) return 0;
   }
-  const bool goes_on = is_word_at(text, end) ||
-                       (end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1]));
+  const bool goes_on = is_word_at(text, end) || (end + 1 < text.size() && text[end] == '.' &&
+                                                 ascii::is_digit(text[end + 1]));
   return goes_on ? 0 : end - at;
 }
 
@@ -116,7 +107,7 @@ std::size_t match_domain(std::string_view text, std::size_t at) {
   if (text.substr(at, end - at) == "localhost") return end - at;
   if (last_dot == std::string_view::npos || last_dot == at || end - last_dot < 3) return 0;
   const std::string_view top = text.substr(last_dot + 1, end - last_dot - 1);
-  return std::none_of(top.begin(), top.end(), is_digit) ? end - at : 0;
+  return std::none_of(top.begin(), top.end(), ascii::is_digit) ? end - at : 0;
 }
 
 bool is_local_at(std::string_view text, std::size_t at) {
@@ -136,9 +127,9 @@ std::size_t match_email(std::string_view text, std::size_t at) {
 }
 
 std::size_t match_url(std::string_view text, std::size_t at) {
-  if (!is_letter(text[at]) || follows_word(text, at)) return 0;
+  if (!ascii::is_alpha(text[at]) || follows_word(text, at)) return 0;
   std::size_t end = at;
-  while (end < text.size() && (is_letter(text[end]) || text[end] == '+')) ++end;
+  while (end < text.size() && (ascii::is_alpha(text[end]) || text[end] == '+')) ++end;
   if (text.substr(end, 3) != "://") return 0;
   end += 3;
   const std::size_t begin = end;
@@ -152,10 +143,10 @@ std::size_t match_url(std::string_view text, std::size_t at) {
 
 /// IPv6 (eight groups, or three and more with one "::") and hardware addresses (six pairs).
 std::size_t match_colons(std::string_view text, std::size_t at) {
-  if (!is_hex(text[at]) || follows_word(text, at) || before(text, at) == ':') return 0;
+  if (!ascii::is_hex_digit(text[at]) || follows_word(text, at) || before(text, at) == ':') return 0;
   std::size_t end = at, group = 0;
   int colons = 0, doubles = 0, pairs = 0;
-  for (; end < text.size() && (is_hex(text[end]) || text[end] == ':'); ++end) {
+  for (; end < text.size() && (ascii::is_hex_digit(text[end]) || text[end] == ':'); ++end) {
     if (text[end] != ':') {
       if (++group > 4) return 0;
       continue;
@@ -182,8 +173,9 @@ std::size_t match_board(std::string_view text, std::size_t at) {
   for (const std::string_view prefix : {"GPU-", "MIG-"}) {
     if (!text.substr(at).starts_with(prefix) || follows_word(text, at)) continue;
     const std::string_view id = text.substr(at + prefix.size(), k_length - prefix.size());
-    if (id.size() == k_length - prefix.size() &&
-        std::all_of(id.begin(), id.end(), [](char c) { return is_hex(c) || c == '-'; })) {
+    if (id.size() == k_length - prefix.size() && std::all_of(id.begin(), id.end(), [](char c) {
+          return ascii::is_hex_digit(c) || c == '-';
+        })) {
       return k_length;
     }
   }
@@ -196,7 +188,7 @@ bool is_word_at(std::string_view text, std::size_t at) {
   if (at >= text.size()) return false;
   const char c = text[at];
   if (static_cast<unsigned char>(c) >= 0x80) return is_in_letter(text, at);
-  return is_letter(c) || is_digit(c) || c == '_';
+  return ascii::is_alpha(c) || ascii::is_digit(c) || c == '_';
 }
 
 bool follows_word(std::string_view text, std::size_t at) {

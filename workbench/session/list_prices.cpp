@@ -8,7 +8,6 @@
 
 #include "core/ascii.hpp"
 #include "core/json.hpp"
-#include "session/list_prices_data.hpp"
 
 namespace wb::session {
 namespace {

@@ -54,4 +54,7 @@ struct Prices {
 /// version holds none: then those shipped now for `device`, if it is not null.
 Prices prices_of(const Json& opened, const Json& device);
 
+/// The text of kernels/list_prices.json as it was at the build. Private to list_prices.cpp.
+std::string_view list_prices_text();
+
 }  // namespace wb::session

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/view.hpp"
 #include "core/json.hpp"
+#include "measure/prediction.hpp"
 
 #include <algorithm>
 

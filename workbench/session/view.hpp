@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "measure/prediction.hpp"
 #include "session/ledger.hpp"
 #include "session/log.hpp"
+
+namespace wb::measure {
+struct Prediction;  // prediction.hpp
+}
 
 namespace wb::session {
 

@@ -119,4 +119,14 @@ class JsonScanner {
 /// The content of a JSON string with escapes resolved; lone surrogates become U+FFFD.
 std::string unescaped(std::string_view raw);
 
+struct ForeignText {
+  std::string_view what, next;
+};
+
+/// Number of bytes needed from a file's start.
+inline constexpr std::size_t k_kind_bytes = 512;
+
+/// Nothing when the text may be JSON. `head` is the unpacked start of the file.
+std::optional<ForeignText> foreign_text(std::string_view head);
+
 }  // namespace wb::trace

@@ -10,7 +10,6 @@
 #include "core/json.hpp"
 #include "trace/json_scanner.hpp"
 #include "trace/op_names.hpp"
-#include "trace/text_kind.hpp"
 #include "trace/trace.hpp"
 
 namespace wb::trace {

@@ -5,8 +5,11 @@
 
 #include "core/clock.hpp"
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
+#include "engine/services.hpp"
+#include "engine/settings.hpp"
 #include "engine/subject.hpp"
+#include "session/session.hpp"
 #include "session/view.hpp"
 #include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
@@ -41,7 +44,7 @@ Result<TuneAnswer> Tuner::evaluate(const Ask& ask) {
   }
   answer.evaluation.artifact = *std::move(hash);
   if (take_duplicate_score(ask, answer)) return answer;
-  const auto begin = m_context.services.clock.steady_now();
+  const auto begin = services_of(m_context).clock.steady_now();
   WB_TRY_ASSIGN(PairLanes* const lanes, lanes_of(ask));
   WB_TRY_ASSIGN(const bool is_stopped, m_evaluator.judge_and_time(ask, candidate, *lanes, answer));
   if (is_stopped) ++m_totals.stopped_early;
@@ -66,7 +69,8 @@ Result<PairLanes*> Tuner::lanes_of(const Ask& ask) {
   const bool lasts = m_plan.options.kind == search::StrategyKind::racing && ask.against;
   if (!lasts) m_lanes.clear();
   const auto key = std::pair{ask.configuration, ask.against.value_or(variant::Configuration{})};
-  const auto [found, is_new] = m_lanes.try_emplace(key, m_context.settings.suite.problems.size());
+  const auto [found, is_new] =
+      m_lanes.try_emplace(key, settings_of(m_context).suite.problems.size());
   if (!is_new || !lasts) return &found->second;
   for (const TuneAnswer& answer : m_past) {
     if (answer.evaluation.configuration != ask.configuration || answer.against != ask.against) {
@@ -82,15 +86,15 @@ Result<PairLanes*> Tuner::lanes_of(const Ask& ask) {
 Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) const {
   if (answer.remote) {
     // Unreadable turns count as unknown, as in a truncated log.
-    const auto text = m_context.session->read_blob(answer.remote->reply);
+    const auto text = session_of(m_context)->read_blob(answer.remote->reply);
     if (!text) return {};
     const auto json = parse_json(*text, "a kept reply");
     if (!json) return {};
-    if (auto more = lanes_from_json(*json, m_context.settings.suite)) append(lanes, *more);
+    if (auto more = lanes_from_json(*json, settings_of(m_context).suite)) append(lanes, *more);
     return {};
   }
   if (answer.turns.first == 0) return {};
-  const session::EventLog& log = m_context.session->log();
+  const session::EventLog& log = session_of(m_context)->log();
   for (std::int64_t seq = answer.turns.first; seq <= answer.turns.second; ++seq) {
     if (seq > log.size() || log.envelope(seq).type != "turn_measured") continue;
     WB_TRY_ASSIGN(Json payload, log.payload(seq));
@@ -112,10 +116,10 @@ Result<void> Tuner::restore_lanes(const TuneAnswer& answer, PairLanes& lanes) co
 
 Result<void> Tuner::prove_promising() {
   while (const auto promising = m_strategy.promising()) {
-    WB_TRY(m_context.check_stop());
+    WB_TRY(check_stop(m_context));
     WB_TRY_ASSIGN(const Outcome<Subject> candidate, subject(*promising));
     if (!candidate) return {};  // the confirmation reports it
-    const auto begin = m_context.services.clock.steady_now();
+    const auto begin = services_of(m_context).clock.steady_now();
     WB_TRY_ASSIGN(const auto failure, m_evaluator.judge_wholly(*candidate));
     m_totals.measure_s += seconds_since(begin);
     if (!failure || failure->invalidity == Invalidity::environment) return {};

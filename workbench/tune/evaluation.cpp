@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "engine/comparing.hpp"
-#include "engine/context.hpp"
 #include "engine/iteration.hpp"
+#include "engine/parts.hpp"
+#include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
@@ -90,7 +91,8 @@ void append(PairLanes& lanes, const PairLanes& more) {
 
 Outcome<std::string> code_hash_of(const Context& context, const Subject& subject) {
   if (subject.variant.manifest.backend == variant::Backend::python) return std::string();
-  const auto bytes = context.services.file_system.read(subject.artifact.path, k_library_max_bytes);
+  const auto bytes =
+      services_of(context).file_system.read(subject.artifact.path, k_library_max_bytes);
   if (!bytes) return Failure{Invalidity::environment, bytes.error().message(), ""};
   return code_hash(*bytes, subject.artifact.id);
 }
@@ -115,11 +117,11 @@ Result<std::optional<Failure>> Evaluator::judge_to_time(const Ask& ask, const Su
   answer.proof = VerdictExtent::screening;
   const std::vector<Problem> problems = problems_to_time(candidate);
   if (problems.empty()) return std::optional<Failure>{};  // time() reports it
-  WB_TRY_ASSIGN(
-      const auto judgements,
-      judge_subject(
-          m_context, candidate, problems, VerdictExtent::screening, &processes, Refusal::fails,
-          drawn_runs(m_context, candidate, m_context.settings.suite, VerdictExtent::screening)));
+  WB_TRY_ASSIGN(const auto judgements,
+                judge_subject(m_context, candidate, problems, VerdictExtent::screening, &processes,
+                              Refusal::fails,
+                              drawn_runs(m_context, candidate, settings_of(m_context).suite,
+                                         VerdictExtent::screening)));
   return failure_of(judgements);
 }
 
@@ -157,9 +159,9 @@ Result<bool> Evaluator::judge_and_time(const Ask& ask, const Subject& candidate,
 /// An objective of one problem is searched on that problem only; the others are measured at
 /// confirmation.
 std::vector<Problem> Evaluator::problems_to_time(const Subject& candidate) const {
-  const Objective& objective = m_context.settings.objective;
+  const Objective& objective = settings_of(m_context).objective;
   std::vector<Problem> problems;
-  for (const problem::SuiteProblem& member : m_context.settings.suite.problems) {
+  for (const problem::SuiteProblem& member : settings_of(m_context).suite.problems) {
     const bool counts =
         objective.rule != ObjectiveRule::one_problem || label(member.problem) == objective.problem;
     if (member.held_out || !counts || not_supported(candidate, member.problem)) continue;
@@ -169,7 +171,7 @@ std::vector<Problem> Evaluator::problems_to_time(const Subject& candidate) const
 }
 
 std::size_t Evaluator::place_in_suite(const std::string& problem) const {
-  const auto& problems = m_context.settings.suite.problems;
+  const auto& problems = settings_of(m_context).suite.problems;
   const auto place = std::find_if(problems.begin(), problems.end(), [&](const auto& member) {
     return to_text(member.problem) == problem;
   });
@@ -213,9 +215,9 @@ Result<bool> Evaluator::time(const Ask& ask, const Subject& candidate, SubjectPr
     best = *std::move(other);
     request.subjects.push_back(&*best);
   }
-  request.plans = {m_context.settings.objective.plan};
-  request.plan = effort_plan(m_context.settings.effort).plan;
-  request.regime = m_context.settings.objective.regime;
+  request.plans = {settings_of(m_context).objective.plan};
+  request.plan = effort_plan(settings_of(m_context).effort).plan;
+  request.regime = settings_of(m_context).objective.regime;
   request.plan.settle_us = k_settle_us;
   request.phase = "tune";
   request.first_instance = ask.stage;
@@ -265,9 +267,9 @@ void Evaluator::set_score(const Ask& ask, const PairLanes& lanes, TuneAnswer& an
 /// Compares by the objective's rule. A problem that one of the two does not support counts as 1;
 /// only the confirmation measures the incumbent on it.
 Comparison Evaluator::compare_pair(const Ask& ask, const PairLanes& lanes) const {
-  const Objective& objective = m_context.settings.objective;
+  const Objective& objective = settings_of(m_context).objective;
   std::vector<ProblemScore> scores;
-  const auto& problems = m_context.settings.suite.problems;
+  const auto& problems = settings_of(m_context).suite.problems;
   for (std::size_t p = 0; p < problems.size(); ++p) {
     if (problems[p].held_out) continue;
     ProblemScore& part = scores.emplace_back();

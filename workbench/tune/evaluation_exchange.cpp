@@ -3,7 +3,6 @@
 #include "tune/evaluation_exchange.hpp"
 
 #include "core/json.hpp"
-#include "engine/context.hpp"
 #include "engine/settings.hpp"
 #include "tune/evaluation.hpp"
 

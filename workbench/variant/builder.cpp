@@ -13,7 +13,7 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "variant/cache_entries.hpp"
+#include "variant/cache.hpp"
 #include "variant/compile_sandbox.hpp"
 #include "variant/restriction.hpp"
 

@@ -4,15 +4,12 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
-#include "engine/recorded.hpp"
+#include "core/json_fields.hpp"
 #include "verbs/rules.hpp"
 
 namespace wb::verbs {
 
 using catalogue::DispatchRule;
-using engine::member_of;
-using engine::number_of;
-using engine::text_of;
 using problem::SuiteProblem;
 
 namespace {

@@ -7,7 +7,6 @@
 
 #include "analyze/analysis.hpp"
 #include "core/json.hpp"
-#include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "report/evidence.hpp"

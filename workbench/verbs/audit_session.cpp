@@ -12,7 +12,7 @@
 #include "audit/repair.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/recorded.hpp"
+#include "core/json_fields.hpp"
 #include "engine/services.hpp"
 #include "report/report.hpp"
 #include "session/repository.hpp"
@@ -25,7 +25,6 @@ namespace wb::verbs {
 
 using audit::Severity;
 using engine::Services;
-using engine::text_of;
 using session::Repository;
 using session::Session;
 using session::SessionStorage;

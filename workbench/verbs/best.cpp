@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/context.hpp"
 #include "engine/engine.hpp"
+#include "engine/parts.hpp"
 #include "engine/verb.hpp"
 #include "engine/worker.hpp"
 #include "verbs/arguments.hpp"
@@ -30,12 +30,12 @@ Result<std::string> device_name(Context& context, const Json& args,
   const bool matters = std::any_of(rules.begin(), rules.end(),
                                    [](const DispatchRule& rule) { return !rule.device.empty(); });
   if (!matters) return std::string();
-  auto worker = context.worker->need();
+  auto worker = worker_of(context).need();
   if (!worker) {
     return Error{ErrorCode::environment, "ask for the device of", "this machine",
                  worker.error().message, "name it with --device"};
   }
-  return context.worker->hello->device.name;
+  return worker_of(context).hello->device.name;
 }
 
 /// The request, which is the same for every rule.
@@ -101,12 +101,12 @@ Error no_choice(const Question& question, const std::string& fallback, const std
 Result<Json> best_body(Context& context, const Json& args) {
   Question question;
   WB_TRY_ASSIGN(question.problem, problem::parse_problem(args["problem"].get<std::string>()));
-  WB_TRY_ASSIGN(const Rules loaded, load_rules(context.services));
+  WB_TRY_ASSIGN(const Rules loaded, load_rules(services_of(context)));
   question.table = loaded.table.string();
   WB_TRY_ASSIGN(question.device, device_name(context, args, loaded.rules));
   const bool only_proven = args.value("proven", false) || args.contains("proofs");
   const Json more = args.value("proofs", Json::array());
-  const bool can_adopt = !adopted_folder(context.services).empty();
+  const bool can_adopt = !adopted_folder(services_of(context)).empty();
   Json passed_over = Json::array();
   for (std::size_t at = 0; at < loaded.rules.size(); ++at) {
     const DispatchRule& rule = loaded.rules[at];

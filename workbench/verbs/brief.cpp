@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "core/json.hpp"
-#include "engine/recorded.hpp"
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"
+#include "session/session.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/brief_facts.hpp"
 #include "verbs/fake_engine.hpp"

@@ -9,6 +9,7 @@
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/spending.hpp"
+#include "measure/prediction.hpp"
 #include "report/report.hpp"
 #include "session/goals.hpp"
 #include "session/storage.hpp"

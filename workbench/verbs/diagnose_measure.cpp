@@ -17,6 +17,7 @@
 #include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
+#include "engine/verdicts.hpp"
 #include "problem/attention.hpp"
 #include "report/report.hpp"
 #include "verbs/decided_causes.hpp"

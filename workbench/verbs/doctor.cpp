@@ -10,10 +10,12 @@
 #include "core/inherited.hpp"
 #include "core/json.hpp"
 #include "device/cpu_limits.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
+#include "engine/services.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "variant/compile_sandbox.hpp"
+#include "variant/variant.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/doctor_worker.hpp"
 #include "verbs/suite_selection.hpp"
@@ -26,7 +28,7 @@ using engine::Context;
 namespace {
 
 Json compiler_row(const Context& context) {
-  const auto identity = context.services.toolchain->identity();
+  const auto identity = services_of(context).toolchain->identity();
   const std::string sandbox = variant::compile_sandbox_word();
   return identity ? check_row("compiler", "ok", identity->version + ", sandbox " + sandbox,
                               sandbox != "bubblewrap"
@@ -40,7 +42,7 @@ Json compiler_row(const Context& context) {
 /// nvcc is optional: without it CPU sessions run, and the cache provides artifacts compiled
 /// elsewhere.
 Json nvcc_row(const Context& context) {
-  const variant::Toolchain* toolchain = toolchain_of(context.services, variant::Backend::cuda);
+  const variant::Toolchain* toolchain = toolchain_of(services_of(context), variant::Backend::cuda);
   constexpr const char* k_name = "nvcc";
   if (toolchain == nullptr) return check_row(k_name, "warning", "not part of this program", "");
   const auto identity = toolchain->identity();
@@ -55,7 +57,7 @@ Json nvcc_row(const Context& context) {
 }
 
 Json kernels_row(const Context& context) {
-  const auto entries = context.catalogue.list();
+  const auto entries = catalogue_of(context).list();
   if (entries.empty()) {
     return check_row("kernels", "missing", "no kernel folder on the search path",
                      "run in a checkout, or give --path DIR");
@@ -64,7 +66,7 @@ Json kernels_row(const Context& context) {
 }
 
 Json suites_row(const Context& context) {
-  const auto suites = load_all_suites(context.services);
+  const auto suites = load_all_suites(services_of(context));
   return suites ? check_row("suites", "ok", fmt::format("{} found", suites->size()), "")
                 : check_row("suites", "missing", suites.error().message(), "");
 }
@@ -79,7 +81,7 @@ Json system_row() {
 }
 
 Json sessions_row(const Context& context) {
-  const fs::path& root = context.services.sessions_root;
+  const fs::path& root = services_of(context).sessions_root;
   std::error_code error;
   const auto space = fs::space(fs::exists(root, error) ? root : fs::path("."), error);
   if (error) return check_row("disk", "warning", error.message(), "is the folder readable?");
@@ -93,13 +95,13 @@ Json sessions_row(const Context& context) {
 
 /// Single-writer sessions need locks, which some network file systems lack or only simulate.
 Json locks_row(const Context& context) {
-  const fs::path& root = context.services.sessions_root;
+  const fs::path& root = services_of(context).sessions_root;
   std::error_code error;
   const std::string next = "keep sessions on a local disk: --sessions DIR";
   const auto folder =
       TempDirectory::create_in(fs::exists(root, error) ? root : fs::path("."), ".wb-doctor-");
   if (!folder.ok()) return check_row("locks", "warning", folder.error().message(), next);
-  FileSystem& files = context.services.file_system;
+  FileSystem& files = services_of(context).file_system;
   const auto held = files.open_append(folder->path() / "probe");
   if (!held.ok()) return check_row("locks", "warning", held.error().message(), next);
   const auto second = files.open_append(folder->path() / "probe");

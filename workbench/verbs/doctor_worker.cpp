@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
+#include "engine/services.hpp"
 #include "engine/worker.hpp"
+#include "variant/variant.hpp"
 
 namespace wb::verbs {
 
@@ -42,7 +44,7 @@ Json pytorch_row(const Context& context, runner::WorkerClient& worker, const std
   const std::string next =
       "install it for the interpreter above; without it no session says how a kernel stands "
       "against PyTorch's SDPA";
-  const auto variant = context.catalogue.find(rival);
+  const auto variant = catalogue_of(context).find(rival);
   if (!variant) return check_row(name, "warning", variant.error().message(), "");
   const auto loaded = worker.load(*variant, {});
   if (!loaded) {
@@ -104,17 +106,17 @@ Json check_row(std::string_view name, std::string_view state, std::string detail
 
 Json worker_rows(Context& context) {
   Json rows = Json::array();
-  auto worker = context.worker->need();
+  auto worker = worker_of(context).need();
   if (!worker) {
     rows.push_back(check_row("worker", "missing", worker.error().message,
                              "build or install sdpa-wb-worker beside sdpa-wb"));
     return rows;
   }
-  const protocol::HelloResult& hello = *context.worker->hello;
+  const protocol::HelloResult& hello = *worker_of(context).hello;
   rows.push_back(check_row("worker", "ok",
                            fmt::format("{} on {}, {} threads, isolation {}", hello.worker_version,
                                        hello.device.name, hello.threads, hello.isolation),
-                           isolation_advice(hello, context.services.hello.isolation)));
+                           isolation_advice(hello, services_of(context).hello.isolation)));
   if (hello.cpu_limits) rows.push_back(cpus_row(*hello.cpu_limits));
   const auto canary = (*worker)->canary();
   const bool healthy = canary && canary->healthy;
@@ -136,10 +138,10 @@ Json worker_rows(Context& context) {
 Json gpu_rows(const Context& context) {
   const std::string next = "CUDA variants can be built and inspected here, not measured";
   const auto only = [](Json row) { return Json::array({std::move(row)}); };
-  auto transport = context.services.open_transport();
+  auto transport = services_of(context).open_transport();
   if (!transport) return only(check_row("gpu", "warning", transport.error().message(), next));
   runner::WorkerClient worker(*std::move(transport));
-  protocol::HelloArgs args = context.services.hello;
+  protocol::HelloArgs args = services_of(context).hello;
   args.gpu = std::max<std::int64_t>(args.gpu, 0);
   const auto hello = worker.hello(args);
   if (!hello) return only(check_row("gpu", "warning", hello.error().message, next));

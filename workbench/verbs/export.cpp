@@ -8,7 +8,6 @@
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "core/writing.hpp"
-#include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"

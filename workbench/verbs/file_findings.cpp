@@ -15,7 +15,7 @@
 #include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/verb.hpp"
 #include "measure/ncu_report.hpp"
 
@@ -199,7 +199,7 @@ Result<FileFindings> findings_of_files(const FileSystem& files, const Json& args
 }
 
 Result<bool> reads_files(const engine::Call& call) {
-  const bool has_session = call.context.session.has_value() || !call.folder.empty();
+  const bool has_session = session_of(call.context) != nullptr || !call.folder.empty();
   WB_TRY(check_analyze_arguments(call.args, has_session));
   if (!asks_for_files(call.args)) return false;
   if (call.in_playbook) {

@@ -4,9 +4,11 @@
 
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
+#include "engine/services.hpp"
 #include "engine/verb.hpp"
-#include "variant/cache_trim.hpp"
+#include "variant/builder.hpp"
+#include "variant/cache.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"
 
@@ -50,9 +52,9 @@ Result<Json> gc_body(Context& context, const Json& args) {
     const double days = args.value("older_than", k_default_days);
     rule.older_than = std::chrono::seconds(static_cast<std::int64_t>(days * k_seconds_a_day));
   }
-  const fs::path& root = context.cache.root();
+  const fs::path& root = cache_of(context).root();
   WB_TRY_ASSIGN(const variant::TrimResult result,
-                variant::trim_cache(root, rule, context.services.clock.now()));
+                variant::trim_cache(root, rule, services_of(context).clock.now()));
   return Json{{"removed", result.removed},
               {"freed_bytes", result.freed_bytes},
               {"entries", result.entries},

@@ -2,7 +2,7 @@
 // `import report`: repairs a report and splits it into sections and tables.
 #include <fmt/format.h>
 
-#include "audit/import.hpp"
+#include "audit/audit.hpp"
 #include "core/json.hpp"
 #include "core/writing.hpp"
 #include "engine/services.hpp"

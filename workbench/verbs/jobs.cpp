@@ -13,9 +13,10 @@
 #include <thread>
 
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/recorded.hpp"
 #include "engine/recorded_calls.hpp"
+#include "engine/services.hpp"
 #include "session/log.hpp"
 #include "session/storage.hpp"
 
@@ -143,7 +144,8 @@ Result<JobFacts> look(Context& context, const fs::path& folder,
   JobFacts facts;
   // Check the lock first: a process that ends between the two checks has written everything.
   facts.pid = runner_of(folder);
-  WB_TRY_ASSIGN(const Session* session, context.recent->read(context.services.file_system, folder));
+  WB_TRY_ASSIGN(const Session* session,
+                recent_of(context).read(services_of(context).file_system, folder));
   WB_TRY_ASSIGN(const SessionView* current, session->current(session::FoldDepth::full));
   const SessionView& view = *current;
   const VerbRecord* call = find_call(view, request);
@@ -197,14 +199,14 @@ Result<Json> wait_for_job(Context& context, const Json& args, const fs::path& fo
     WB_TRY_ASSIGN(wanted, number_of_job(args["job"].get<std::string>()));
   }
   const std::string request = args.value("request_id", "");
-  const Clock& clock = context.services.clock;
+  const Clock& clock = services_of(context).clock;
   const auto patience = std::chrono::duration<double>(args.value("wait_s", 0.0));
   const auto begin = clock.steady_now();
   std::error_code ignored;
   WB_TRY_ASSIGN(JobFacts facts, look(context, folder, wanted, request));
   auto seen = fs::file_size(log_of(folder), ignored);
   while (!facts.is_done && clock.steady_now() - begin < patience) {
-    WB_TRY(context.check_stop());
+    WB_TRY(check_stop(context));
     std::this_thread::sleep_for(k_poll);
     // A long log is read again only when it grew or its writer ended.
     const auto size = fs::file_size(log_of(folder), ignored);
@@ -227,7 +229,7 @@ Result<Json> wait_for_job(Context& context, const Json& args, const fs::path& fo
 }
 
 Result<Json> cancel_job_of(const Context& context, const fs::path& folder) {
-  WB_TRY(Session::open_reader(context.services.file_system, folder));
+  WB_TRY(Session::open_reader(services_of(context).file_system, folder));
   const auto pid = runner_of(folder);
   const auto answer = [&](bool ended, const std::string& text) {
     return Json{{"pid", pid ? Json(*pid) : Json(nullptr)}, {"ended", ended}, {"text", text + "\n"}};
@@ -243,10 +245,10 @@ Result<Json> cancel_job_of(const Context& context, const fs::path& folder) {
   if (::kill(static_cast<pid_t>(*pid), SIGTERM) != 0 && errno != ESRCH) {
     return cannot(fmt::format("process {}: {}", *pid, std::strerror(errno)));
   }
-  const Clock& clock = context.services.clock;
+  const Clock& clock = services_of(context).clock;
   const auto begin = clock.steady_now();
   while (runner_of(folder) == pid && clock.steady_now() - begin < k_cancel_patience) {
-    WB_TRY(context.check_stop());
+    WB_TRY(check_stop(context));
     std::this_thread::sleep_for(k_poll);
   }
   const bool ended = runner_of(folder) != pid;

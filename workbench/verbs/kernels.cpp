@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `kernels`: lists the available kernels.
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/verb.hpp"
+#include "variant/variant.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"
@@ -17,7 +18,7 @@ Result<Json> kernels_body(Context& context, const Json& args) {
   Json rows = Json::array();
   std::optional<std::string> name;
   if (args.contains("name")) name = args["name"].get<std::string>();
-  for (const auto& [entry, variant] : context.catalogue.read_all(name)) {
+  for (const auto& [entry, variant] : catalogue_of(context).read_all(name)) {
     if (!variant) {
       rows.push_back({{"name", entry.name}, {"fault", variant.error().message()}});
       continue;
@@ -33,7 +34,7 @@ Result<Json> kernels_body(Context& context, const Json& args) {
                     {"techniques", manifest.techniques},
                     {"folder", (entry.kernels_root / entry.name).string()}});
   }
-  if (rows.empty() && name) WB_TRY(context.catalogue.find(*name));  // gives the did-you-mean
+  if (rows.empty() && name) WB_TRY(catalogue_of(context).find(*name));  // gives the did-you-mean
   return Json{{"kernels", std::move(rows)}};
 }
 

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "report/loops.hpp"
+#include "variant/variant.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"
 
@@ -77,7 +78,7 @@ Json side_json(const LoopSide& side) {
 /// Every readable kernel of the search path, with its defaults.
 std::vector<LoopSide> kernels_of(const Context& context, const std::vector<LoopFamily>& families) {
   std::vector<LoopSide> kernels;
-  for (const auto& [entry, variant] : context.catalogue.read_all()) {
+  for (const auto& [entry, variant] : catalogue_of(context).read_all()) {
     if (!variant) continue;
     kernels.push_back(
         {entry.name, catalogue::loop_of(families, variant::techniques_in(variant->manifest, {}))});
@@ -86,9 +87,9 @@ std::vector<LoopSide> kernels_of(const Context& context, const std::vector<LoopF
 }
 
 Result<Json> loops_body(Context& context, const Json& args) {
-  WB_TRY_ASSIGN(const auto families,
-                catalogue::load_loops(context.services.file_system, context.services.search_path));
-  WB_TRY_ASSIGN(const Recorded recorded, read_recorded(context.services, args));
+  WB_TRY_ASSIGN(const auto families, catalogue::load_loops(services_of(context).file_system,
+                                                           services_of(context).search_path));
+  WB_TRY_ASSIGN(const Recorded recorded, read_recorded(services_of(context), args));
   std::string one = args.value("variant", ""), other = args.value("other", "");
   if (recorded.session && one.empty()) one = start_of(recorded.view);
   if (recorded.session && other.empty()) other = recorded.view.incumbent;

@@ -10,10 +10,12 @@
 
 #include "core/json.hpp"
 #include "core/writing.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/recorded.hpp"
+#include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "variant/closure.hpp"
+#include "variant/variant.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"
 
@@ -36,7 +38,7 @@ Error refuse(const std::string& name, ErrorCode code, std::string cause, std::st
 Result<std::pair<Variant, Configuration>> read_parent(Context& context, const std::string& from,
                                                       const fs::path& folder) {
   if (from.find('@') == std::string::npos) {
-    WB_TRY_ASSIGN(Variant variant, context.catalogue.find(from));
+    WB_TRY_ASSIGN(Variant variant, catalogue_of(context).find(from));
     return std::pair{std::move(variant), Configuration{}};
   }
   if (folder.empty()) {
@@ -44,7 +46,8 @@ Result<std::pair<Variant, Configuration>> read_parent(Context& context, const st
                  "labels with @ are known inside a session only",
                  "name a kernel (see `sdpa-wb kernels`) or give --session DIR"};
   }
-  WB_TRY_ASSIGN(const session::Session session, open_recorded(context.services, folder.string()));
+  WB_TRY_ASSIGN(const session::Session session,
+                open_recorded(services_of(context), folder.string()));
   WB_TRY_ASSIGN(const session::SessionView view, session.view(session::FoldDepth::full));
   return stored_variant(session, view, from);
 }
@@ -152,14 +155,15 @@ std::vector<std::string> changed_headers(const Variant& derived, const Variant& 
 /// Where kernels and common/ are looked for after the new folder's own place.
 std::vector<fs::path> kernels_roots(const Context& context) {
   std::vector<fs::path> roots;
-  for (const fs::path& root : context.services.search_path.roots) roots.push_back(root / "kernels");
+  for (const fs::path& root : services_of(context).search_path.roots)
+    roots.push_back(root / "kernels");
   return roots;
 }
 
 /// The option for later calls to find the folder; empty when none is needed.
 std::string where_to_look(const Context& context, const fs::path& in) {
   std::error_code error;
-  for (const fs::path& root : context.services.search_path.roots) {
+  for (const fs::path& root : services_of(context).search_path.roots) {
     if (fs::equivalent(root, in, error)) return {};
   }
   std::string word;
@@ -177,7 +181,7 @@ Result<void> check_name(const Context& context, const std::string& name, const f
     return refuse(name, ErrorCode::invalid, folder.string() + " exists already",
                   "choose another name, or remove the folder yourself");
   }
-  for (const variant::Catalogue::Entry& entry : context.catalogue.list()) {
+  for (const variant::Catalogue::Entry& entry : catalogue_of(context).list()) {
     if (entry.name != name) continue;
     return refuse(name, ErrorCode::invalid,
                   fmt::format("{} has a kernel of that name", entry.kernels_root.string()),
@@ -187,7 +191,7 @@ Result<void> check_name(const Context& context, const std::string& name, const f
 }
 
 Result<Json> new_body(Context& context, const Json& args, const fs::path& session) {
-  FileSystem& file_system = context.services.file_system;
+  FileSystem& file_system = services_of(context).file_system;
   const auto name = args["name"].get<std::string>();
   const fs::path in = args.value("in", ".");
   const fs::path kernels = in / "kernels";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `note`: adds a note to the log. A note with a phase begins that phase.
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
@@ -21,7 +21,7 @@ Result<Json> note_body(const Call& call) {
   for (const char* key : {"phase", "planned_minutes"}) {
     if (args.contains(key)) note[key] = args[key];
   }
-  WB_TRY_ASSIGN(const std::int64_t seq, call.context.log("note", std::move(note)));
+  WB_TRY_ASSIGN(const std::int64_t seq, log_event(call.context, "note", std::move(note)));
   return Json{{"event", seq}};
 }
 

@@ -9,7 +9,6 @@
 
 #include "core/json.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"
 #include "variant/variant.hpp"

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
-#include "engine/recorded.hpp"
+#include "core/json_fields.hpp"
 #include "engine/subject.hpp"
 #include "engine/verb.hpp"
+#include "session/session.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/export_files.hpp"
 #include "verbs/proven.hpp"
@@ -14,9 +15,7 @@
 namespace wb::verbs {
 
 using engine::Context;
-using engine::member_of;
 using engine::Subject;
-using engine::text_of;
 
 namespace {
 

@@ -6,9 +6,10 @@
 #include <tuple>
 
 #include "core/json.hpp"
-#include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "engine/iteration.hpp"
+#include "engine/parts.hpp"
+#include "engine/subject.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
@@ -38,11 +39,11 @@ Result<Json> ranked_proposals(Context& context, const Json& args) {
   Json rows = Json::array();
   std::int64_t number = 0;
   for (const Json& item : args["proposals"]) {
-    WB_TRY(context.check_stop());
+    WB_TRY(check_stop(context));
     WB_TRY_ASSIGN(const Json checked, check_arguments(verb_propose().spec, item));
     auto answer = propose_variant(context, checked);
     if (!answer && ends_session(answer.error().code)) return answer;
-    Json row = blank_proposal(checked.value("parent", context.incumbent->label));
+    Json row = blank_proposal(checked.value("parent", incumbent_of(context)->label));
     if (answer) {
       row = *std::move(answer);
     } else {

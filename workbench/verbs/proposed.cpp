@@ -8,9 +8,11 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/recorded.hpp"
+#include "engine/services.hpp"
 #include "engine/subject.hpp"
+#include "session/session.hpp"
 
 namespace wb::verbs {
 
@@ -136,10 +138,11 @@ Result<std::pair<Variant, variant::Configuration>> parent_of_proposal(Context& c
   auto resolved = resolve_variant(context, id);
   if (resolved || id.find('@') == std::string::npos) return resolved;
   WB_TRY_ASSIGN(const session::SessionView* view,
-                context.session->current(session::FoldDepth::full));
+                session_of(context)->current(session::FoldDepth::full));
   const Json* found = find_proposed(*view, id);
   if (found == nullptr) return resolved;
-  WB_TRY_ASSIGN(Variant variant, load_stored(*context.session, id, text_of(*found, "variant_id")));
+  WB_TRY_ASSIGN(Variant variant,
+                load_stored(*session_of(context), id, text_of(*found, "variant_id")));
   return std::pair{std::move(variant), configuration_of(member_of(*found, "configuration"))};
 }
 
@@ -179,7 +182,7 @@ Result<Proposal> proposal_of(Context& context, const Json& args) {
                  "give files, edits or a configuration"};
   }
   Proposal proposal;
-  proposal.parent = args.value("parent", context.incumbent->label);
+  proposal.parent = args.value("parent", incumbent_of(context)->label);
   WB_TRY_ASSIGN(auto resolved, parent_of_proposal(context, proposal.parent));
   auto& [parent, configuration] = resolved;
   std::vector<Edit> edits;
@@ -195,7 +198,7 @@ Result<Proposal> proposal_of(Context& context, const Json& args) {
   const std::string name = name_of(args, files, parent);
   if (!files.empty() || name != parent.manifest.name) {
     WB_TRY_ASSIGN(proposal.variant,
-                  variant::derive_variant(context.services.file_system, parent, files, name));
+                  variant::derive_variant(services_of(context).file_system, parent, files, name));
   }
   proposal.configuration = std::move(configuration);
   for (const auto& [parameter, value] : given.items()) {

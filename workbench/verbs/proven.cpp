@@ -10,11 +10,12 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "outcome/outcome.hpp"
+#include "variant/builder.hpp"
 #include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
@@ -213,7 +214,7 @@ Result<Subject> subject_of(Context& context, const session::Session& session, co
   Subject subject;
   subject.label = label;
   subject.configuration = configuration_of(member_of(built, "configuration"));
-  if (auto cached = context.cache.find(recorded, variant)) {
+  if (auto cached = cache_of(context).find(recorded, variant)) {
     subject.artifact = *std::move(cached);
     subject.variant = std::move(variant);
     return subject;

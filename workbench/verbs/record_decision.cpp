@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `record decision`: logs a question, the choice and the reason.
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
@@ -13,12 +13,12 @@ namespace {
 
 Result<Json> record_decision_body(const Call& call) {
   const Json& args = call.args;
-  WB_TRY_ASSIGN(
-      const std::int64_t seq,
-      call.context.log("decision_recorded", {{"question", args["question"]},
-                                             {"options", args.value("options", Json::array())},
-                                             {"choice", args["choice"]},
-                                             {"reason", args["reason"]}}));
+  WB_TRY_ASSIGN(const std::int64_t seq,
+                log_event(call.context, "decision_recorded",
+                          {{"question", args["question"]},
+                           {"options", args.value("options", Json::array())},
+                           {"choice", args["choice"]},
+                           {"reason", args["reason"]}}));
   return Json{{"event", seq}};
 }
 

@@ -12,6 +12,7 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
+#include "measure/statistics.hpp"
 #include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {

@@ -9,7 +9,7 @@
 
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"
-#include "measure/statistics.hpp"
+#include "measure/figures.hpp"
 #include "session/session.hpp"
 #include "verbs/suite_selection.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
@@ -15,6 +15,7 @@
 #include "engine/worker.hpp"
 #include "session/storage.hpp"
 #include "variant/restriction.hpp"
+#include "variant/variant.hpp"
 #include "verbs/proven.hpp"
 
 namespace wb::verbs {
@@ -39,15 +40,15 @@ constexpr std::size_t k_table_max_bytes = 4u << 20;
 
 /// True when this machine has a compiler for the variant's language.
 bool can_build(const Context& context, const Manifest& manifest) {
-  const Toolchain* toolchain = toolchain_of(context.services, manifest.backend);
+  const Toolchain* toolchain = toolchain_of(services_of(context), manifest.backend);
   return toolchain != nullptr && toolchain->identity().ok();
 }
 
 /// The architecture of a GPU with that name: "sm_90".
 std::string gpu_architecture(const Context& context, const std::string& device) {
-  if (context.worker->hello && context.worker->hello->device.name == device &&
-      context.worker->hello->device.backend == "cuda") {
-    return context.worker->hello->device.architecture;
+  if (worker_of(context).hello && worker_of(context).hello->device.name == device &&
+      worker_of(context).hello->device.backend == "cuda") {
+    return worker_of(context).hello->device.architecture;
   }
   const auto known = device::known_gpu(device);
   return known && known->backend == "cuda" ? known->architecture : std::string();
@@ -91,7 +92,7 @@ bool is_opened_for(const SessionView& view, const Problem& problem) {
 bool is_by_this_compiler(const Context& context, const SessionView& view) {
   if (!view.environment) return false;
   const Toolchain* toolchain = toolchain_of(
-      context.services,
+      services_of(context),
       text_of(view.opened.payload, "backend") == "cuda" ? Backend::cuda : Backend::cpu);
   if (toolchain == nullptr) return false;
   const auto here = toolchain->identity();
@@ -101,7 +102,7 @@ bool is_by_this_compiler(const Context& context, const SessionView& view) {
 
 Adopted look_into(Context& context, const fs::path& folder, const DispatchRule& rule,
                   const Problem& problem, const std::string& device) {
-  const auto session = open_recorded(context.services, folder.string());
+  const auto session = open_recorded(services_of(context), folder.string());
   if (!session) return {.proven = {}, .why_not = session.error().message()};
   const auto view = session->view(FoldDepth::full);
   if (!view) return {.proven = {}, .why_not = view.error().message()};
@@ -171,7 +172,7 @@ Result<Rules> load_rules(const Services& services) {
 
 Result<std::optional<std::string>> obstacle(const Context& context, const DispatchRule& rule,
                                             const Problem& problem) {
-  const auto variant = context.catalogue.find(rule.variant);
+  const auto variant = catalogue_of(context).find(rule.variant);
   if (!variant) return std::optional(variant.error().message());
   if (auto reason = variant::unsupported_reason(variant->manifest, problem)) return reason;
   auto complete = variant::complete_configuration(variant->manifest, rule.configuration);
@@ -185,7 +186,7 @@ Result<std::optional<std::string>> obstacle(const Context& context, const Dispat
 RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& table, const Json& more,
                 const Problem& problem, const std::string& device) {
   RuleProof proof;
-  const auto variant = context.catalogue.find(rule.variant);
+  const auto variant = catalogue_of(context).find(rule.variant);
   const bool is_here = catalogue::is_for_device(rule, device);
   const bool may_build = variant.ok() && can_build(context, variant->manifest);
   const std::size_t own = is_here && !rule.session.empty() ? 1 : 0;
@@ -198,7 +199,7 @@ RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& tabl
     proof.is_offered = may_build && is_of_its_kind(context, variant->manifest, device);
   }
   for (std::size_t i = 0; i < folders.size(); ++i) {
-    const auto session = open_recorded(context.services, folders[i]);
+    const auto session = open_recorded(services_of(context), folders[i]);
     auto proven = session ? find_proven(context, *session, rule.variant, rule.configuration,
                                         i < own ? rule.artifact_id : std::string())
                           : Result<Proven>(session.error());
@@ -215,7 +216,7 @@ RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& tabl
     if (!reason) return {.proven = *std::move(proven), .why_not = {}};
     add_reason(proof.why_not, session::session_name(folders[i]), *reason);
   }
-  const auto tried = adopted_for(context.services, rule);
+  const auto tried = adopted_for(services_of(context), rule);
   if (!tried) add_reason(proof.why_not, "what was adopted here", tried.error().message());
   std::optional<Proven> covering;
   for (const fs::path& folder : tried ? *tried : std::vector<fs::path>{}) {
@@ -234,7 +235,7 @@ RuleProof prove(Context& context, const DispatchRule& rule, const fs::path& tabl
   }
   if (covering && !proof.was_refused) return {.proven = std::move(covering), .why_not = {}};
   if (proof.why_not.empty()) proof.why_not = "no session proves it";
-  const bool has_place = !adopted_folder(context.services).empty();
+  const bool has_place = !adopted_folder(services_of(context)).empty();
   if (proof.is_offered && !proof.was_refused && has_place) {
     proof.why_not += offer(variant->manifest, problem);
   }

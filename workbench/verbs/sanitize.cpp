@@ -12,7 +12,6 @@
 #include "engine/verb.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
-#include "verbs/bare_name.hpp"
 #include "verbs/single_stages.hpp"
 #include "verbs/suite_selection.hpp"
 #include "verbs/verb.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `show`: one event, iteration or variant in full, or a variant's code (shown.hpp).
 #include "core/json.hpp"
-#include "engine/context.hpp"
-#include "engine/recorded.hpp"
+#include "engine/parts.hpp"
 #include "engine/verb.hpp"
+#include "session/session.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/shown.hpp"
 #include "verbs/verb.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 Result<Json> show_body(const Call& call) {
   const bool is_code = asks_for_code(call.args);
-  if (is_code && !call.context.session && call.folder.empty()) {
+  if (is_code && session_of(call.context) == nullptr && call.folder.empty()) {
     return show_code(call.context, nullptr, call.args);
   }
   WB_TRY_ASSIGN(const session::Session* session, session_to_read(call));

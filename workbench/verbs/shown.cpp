@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/recorded.hpp"
 #include "engine/subject.hpp"
 #include "engine/worker.hpp"
@@ -84,14 +84,14 @@ Result<std::string> detect_cuda_device(Context& context, const Variant& variant,
   const bool has_choice = words.size() != 1 || !words.front().ends_with('a');
   const bool follows = wanted == "native" || (wanted.empty() && has_choice);
   if (variant.manifest.backend != Backend::cuda || !follows) return std::string();
-  context.worker->use_device_of(variant.manifest);
-  if (!context.worker->device) {
-    const auto worker = context.worker->need();
-    WB_TRY(context.check_stop());
+  worker_of(context).use_device_of(variant.manifest);
+  if (!worker_of(context).device) {
+    const auto worker = worker_of(context).need();
+    WB_TRY(check_stop(context));
     if (!worker) return worker.error().message;
   }
-  if (context.worker->device->backend == "cuda") return std::string();
-  return "the device here is " + context.worker->device->name;
+  if (worker_of(context).device->backend == "cuda") return std::string();
+  return "the device here is " + worker_of(context).device->name;
 }
 
 bool asks_for_code(const Json& args) {
@@ -154,7 +154,8 @@ Result<Json> show_code(Context& context, const session::Session* session, const 
   };
   WB_TRY_ASSIGN(const std::string why_target, detect_cuda_device(context, variant, args));
   const std::string wanted = args.value("target", "");
-  const variant::Toolchain* toolchain = toolchain_of(context.services, variant.manifest.backend);
+  const variant::Toolchain* toolchain =
+      toolchain_of(services_of(context), variant.manifest.backend);
   const auto options = build_options_for(context, variant.manifest, wanted);
   if (!options) return failed(options.error());
   if (toolchain == nullptr) {

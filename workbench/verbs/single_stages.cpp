@@ -3,18 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <string>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "device/cpu_limits.hpp"
-#include "engine/context.hpp"
 #include "engine/evidence.hpp"
+#include "engine/parts.hpp"
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
 #include "engine/worker.hpp"
-#include "verbs/bare_name.hpp"
+#include "outcome/outcome.hpp"
+#include "session/session.hpp"
+#include "variant/variant.hpp"
 #include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
@@ -47,10 +52,15 @@ Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& su
   return judgements;
 }
 
+Result<std::vector<Judgement>> judge_or_fail(Context& context, const Subject& subject,
+                                             const std::vector<Problem>& problems) {
+  return judge_or_fail(context, subject, problems, Refusal::fails);
+}
+
 Json notes_on_machine(const Context& context) {
   Json notes = Json::array();
-  if (!context.worker->hello || !context.worker->hello->cpu_limits) return notes;
-  const device::CpuLimits& limits = *context.worker->hello->cpu_limits;
+  if (!worker_of(context).hello || !worker_of(context).hello->cpu_limits) return notes;
+  const device::CpuLimits& limits = *worker_of(context).hello->cpu_limits;
   if (device::is_short(limits)) {
     notes.push_back("a CPU quota limits this machine to " + device::quota_text(limits) +
                     ": turns that it stops do not count");
@@ -166,6 +176,32 @@ Result<Json> profile_variant(Context& context, const Json& args) {
               {"variant", subject.label},
               {"problems", std::move(rows)},
               {"text", std::move(text)}};
+}
+
+namespace {
+
+/// True when an iteration of the session built these sources of its own variant.
+bool was_tried(const session::SessionView& view, const std::string& variant_id) {
+  return std::any_of(view.iterations.begin(), view.iterations.end(), [&](const auto& iteration) {
+    return iteration.is_closed() && text_of(iteration.opened.payload, "variant_id") == variant_id;
+  });
+}
+
+}  // namespace
+
+Result<Json> with_best_variant(engine::Context& context, Json args, const char* key) {
+  if (session_of(context) == nullptr || args.contains("configuration")) return args;
+  const std::string name = args[key].get<std::string>();
+  if (name.find('@') != std::string::npos) return args;
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                session_of(context)->current(session::FoldDepth::full));
+  const outcome::Outcome made = outcome::outcome_of(*view);
+  const outcome::VariantOutcome* best = made.find(name);
+  if (best == nullptr || !best->confirmed || best->built == 0) return args;
+  const auto on_disk = catalogue_of(context).find(name);
+  if (on_disk && !was_tried(*view, on_disk->id)) return args;
+  args[key] = best->label;
+  return args;
 }
 
 }  // namespace wb::verbs

@@ -8,6 +8,7 @@
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
+#include "measure/prediction.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
 #include "verbs/decided_causes.hpp"

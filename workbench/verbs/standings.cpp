@@ -10,6 +10,7 @@
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
 #include "engine/worker.hpp"
+#include "measure/statistics.hpp"
 
 namespace wb::verbs {
 

@@ -8,9 +8,8 @@
 #include <string>
 
 #include "core/json_fwd.hpp"
-#include "engine/services.hpp"
 #include "engine/settings.hpp"
-#include "measure/statistics.hpp"
+#include "measure/figures.hpp"
 #include "session/session.hpp"
 #include "verbs/suite_selection.hpp"
 

@@ -10,8 +10,9 @@
 
 #include "core/ascii.hpp"
 #include "core/json.hpp"
-#include "engine/context.hpp"
+#include "engine/parts.hpp"
 #include "engine/services.hpp"
+#include "engine/settings.hpp"
 #include "variant/variant.hpp"
 
 namespace wb::verbs {
@@ -43,7 +44,7 @@ Result<std::map<std::string, Suite>> load_all_suites(const Services& services) {
 Result<Suite> suite_from_arguments(Context& context, const Json& args) {
   Suite suite;
   if (args.contains("suite")) {
-    WB_TRY_ASSIGN(const auto all, load_all_suites(context.services));
+    WB_TRY_ASSIGN(const auto all, load_all_suites(services_of(context)));
     WB_TRY_ASSIGN(suite, select_problems(all, args["suite"].get<std::string>()));
   }
   if (args.contains("problem")) {
@@ -70,18 +71,10 @@ Result<Suite> suite_from_arguments(Context& context, const Json& args) {
 }
 
 Result<Suite> problems_of(Context& context, const Json& args) {
-  if (context.session && !args.contains("suite") && !args.contains("problem")) {
-    return context.settings.suite;
+  if (session_of(context) != nullptr && !args.contains("suite") && !args.contains("problem")) {
+    return settings_of(context).suite;
   }
   return suite_from_arguments(context, args);
-}
-
-std::vector<Problem> plain_problems(const Suite& suite) {
-  std::vector<Problem> problems;
-  for (const problem::SuiteProblem& member : suite.problems) {
-    if (!member.held_out) problems.push_back(member.problem);
-  }
-  return problems;
 }
 
 namespace {

@@ -22,8 +22,6 @@ Result<std::map<std::string, problem::Suite>> load_all_suites(const engine::Serv
 Result<problem::Suite> suite_from_arguments(engine::Context& context, const Json& args);
 /// The session's suite when inside one and none was named; else from the arguments.
 Result<problem::Suite> problems_of(engine::Context& context, const Json& args);
-/// The problems without held-out ones.
-std::vector<problem::Problem> plain_problems(const problem::Suite& suite);
 
 /// Suites joined by '+'. A ':' after a suite's name selects its problems by comma-separated names,
 /// which may hold shell wildcards; the suite's order is kept. Held-out problems are always

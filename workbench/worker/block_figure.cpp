@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 
 namespace wb::worker {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/secret.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/cpu_time.hpp"
 #include "worker/cpu_timing.hpp"
 #include "worker/turn_conductor.hpp"

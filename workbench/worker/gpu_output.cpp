@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/json.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/microseconds.hpp"
 
 namespace wb::worker {

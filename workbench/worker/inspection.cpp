@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "core/process.hpp"
 #include "measure/ncu_report.hpp"
@@ -22,12 +23,6 @@ namespace {
 
 constexpr std::string_view k_sanitizer_mark =
     "=========";  // before every line of compute-sanitizer
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
 
 /// The first integer after `before` in the line.
 std::optional<std::int64_t> number_behind(std::string_view line, std::string_view before) {
@@ -81,7 +76,7 @@ SanitizerReport read_sanitizer_report(std::string_view text) {
       read_summary(words, report);
       continue;
     }
-    const std::string_view said = trimmed(words);
+    const std::string_view said = ascii::trimmed(words);
     if (said.empty() || said.starts_with("COMPUTE-SANITIZER")) {
       is_inside = false;
       continue;

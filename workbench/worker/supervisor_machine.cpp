@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/calibrate.hpp"
 #include "worker/failure.hpp"
 #include "worker/hello.hpp"

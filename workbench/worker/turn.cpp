@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/secret.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/cpu_time.hpp"
 #include "worker/microseconds.hpp"
 #include "worker/turn_conductor.hpp"

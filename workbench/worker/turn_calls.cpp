@@ -8,7 +8,7 @@
 
 #include "core/json.hpp"
 #include "core/secret.hpp"
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/microseconds.hpp"
 #include "worker/turn_conductor.hpp"
 

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 
 namespace wb::worker {
 

@@ -11,6 +11,7 @@
 #include "core/clock.hpp"
 #include "core/json.hpp"
 #include "engine/engine.hpp"
+#include "engine/services.hpp"
 #include "playbook/agent_file.hpp"
 #include "playbook/owner.hpp"
 #include "support/catch.hpp"

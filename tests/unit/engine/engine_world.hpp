@@ -11,6 +11,8 @@
 
 #include "core/json.hpp"
 #include "engine/engine.hpp"
+#include "engine/services.hpp"
+#include "session/session.hpp"
 #include "support/catch.hpp"
 #include "support/fake_clock.hpp"
 #include "support/fake_toolchain.hpp"

@@ -6,6 +6,7 @@
 
 #include "core/json.hpp"
 #include "engine_world.hpp"
+#include "session/session.hpp"
 #include "verbs/table.hpp"
 
 using namespace wb;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Row A4 of the fault plan, for child processes: the Nth fork, pipe, open, write or mmap of a start
-// fails. Each time there is a typed error or the child's own answer, no descriptor stays open and
-// no child is left.
+// Row A4 of the fault plan. For child processes: the Nth fork, pipe, open, write or mmap of a start
+// fails; each time there is a typed error or the child's own answer, no descriptor stays open and
+// no child is left. For the cache of built artifacts: the Nth call under a build fails; the build
+// then fails as the machine's matter or succeeds all the same, and nothing is left that a later
+// build would take for a whole artifact.
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -12,10 +14,14 @@
 #include "support/fault_calls.hpp"
 #include "support/process_probe.hpp"
 #include "support/torture.hpp"
+#include "unit/variant/kernel_folder.hpp"
+#include "variant/builder.hpp"
 
 using namespace wb;
 using namespace wb::testing;
 using namespace std::chrono_literals;
+using namespace wb::problem;
+using namespace wb::variant;
 
 namespace {
 
@@ -86,4 +92,102 @@ TEST_CASE("every failing call under a child that answers lines is survived", "[f
     return std::nullopt;
   });
   CHECK(points.passed() > 20);
+}
+
+namespace {
+
+constexpr int k_more_than_enough = 2000;
+
+/// Writes what a compiler would, in two parts, and says so when it cannot.
+class WritingToolchain final : public Toolchain {
+ public:
+  Result<CompilerIdentity> identity() const override {
+    return CompilerIdentity{"/fake", "fake 1.0", "signature"};
+  }
+  Outcome<BuildRecord> compile(const Variant&, const Configuration&, const BuildOptions&,
+                               std::string_view build_id, const fs::path& output) const override {
+    RealFileSystem files;
+    if (const auto done = files.write_atomic(output, build_id, Durability::none); !done.ok()) {
+      return Failure{Invalidity::environment, done.error().message(), ""};
+    }
+    BuildRecord record;
+    record.compiler = "fake 1.0";
+    return record;
+  }
+};
+
+std::size_t entries_of(const fs::path& folder) {
+  std::error_code ignored;
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder, ignored), fs::directory_iterator()));
+}
+
+/// The bytes of a build with nothing in its way.
+std::string whole_artifact(const Variant& variant, const fs::path& root) {
+  RealFileSystem files;
+  const WritingToolchain toolchain;
+  const auto built = ArtifactCache(files, root).build(variant, {}, {}, &toolchain);
+  INFO((built.ok() ? std::string() : built.error().message));
+  REQUIRE(built.ok());
+  const auto bytes = files.read(built->path, 1u << 20);
+  REQUIRE(bytes.ok());
+  return *bytes;
+}
+
+/// False when no call met the fault.
+bool build_once(const CallFault& fault, const Variant& variant, const std::string& whole,
+                Points& points) {
+  const TempDirectory folder = *TempDirectory::create("wb-cache-calls");
+  RealFileSystem files;
+  const WritingToolchain toolchain;
+  const std::size_t descriptors = entries_of("/proc/self/fd");
+  arm_call_fault(fault);
+  {
+    const auto built = ArtifactCache(files, folder.path()).build(variant, {}, {}, &toolchain);
+    disarm_call_fault();
+    if (failed_calls() == 0) {
+      REQUIRE(built.ok());
+      return false;
+    }
+    points.begin();
+    INFO(to_string(fault.call) << " " << fault.nth << " x " << fault.times << ": "
+                               << std::strerror(fault.error_number));
+    if (!built.ok()) {
+      INFO(built.error().message);
+      REQUIRE(built.error().invalidity == Invalidity::environment);
+      REQUIRE_FALSE(built.error().message.empty());
+    }
+    REQUIRE(whole_artifact(variant, folder.path()) == whole);
+  }
+  REQUIRE(entries_of("/proc/self/fd") == descriptors);
+  // A process that can open or unlink nothing any more cannot tidy up; a later build does.
+  if (fault.times != k_for_ever) REQUIRE(entries_of(folder.path() / "tmp") == 0);
+  points.pass();
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("every failing call under a build is survived", "[faults][cache]") {
+  Points points("A4 cache");
+  const wb::test::KernelFolder kernels;
+  kernels.kernel("k", "int x;\n");
+  const Variant variant = kernels.must_read("k");
+  const TempDirectory model = *TempDirectory::create("wb-cache-calls");
+  const std::string whole = whole_artifact(variant, model.path());
+  for (const SystemCall call :
+       {SystemCall::open, SystemCall::write, SystemCall::sync, SystemCall::rename, SystemCall::link,
+        SystemCall::mkdir, SystemCall::unlink}) {
+    for (const int error_number : {ENOSPC, EIO, EMFILE, EINTR}) {
+      for (const bool stays : {false, true}) {
+        const int times = stays ? (error_number == EINTR ? 3 : k_for_ever) : 1;
+        for (int nth = 1; nth < k_more_than_enough; ++nth) {
+          const CallFault fault{
+              .call = call, .nth = nth, .times = times, .error_number = error_number};
+          if (!build_once(fault, variant, whole, points)) break;
+        }
+      }
+    }
+  }
+  CHECK(points.passed() > 50);
 }

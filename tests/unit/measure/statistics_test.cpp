@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/json.hpp"
+#include "measure/quantiles.hpp"
 #include "simulated.hpp"
 #include "support/catch.hpp"
 

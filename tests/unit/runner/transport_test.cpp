@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runner/transport.hpp"
 
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "runner/worker_client.hpp"
 #include "support/catch.hpp"
 #include "support/fake_transport.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Scores: from comparisons and duplicates, their JSON, early stop and the width of asks.
 #include "core/json.hpp"
+#include "measure/quantiles.hpp"
+#include "measure/statistics.hpp"
 #include "search/strategy.hpp"
 
 #include "support/catch.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "measure/statistics.hpp"
 #include "search/simulation.hpp"
 #include "search/strategy.hpp"
 #include "support/catch.hpp"

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/statistics.hpp"
 #include "search/recording.hpp"
 #include "search/seeded_order.hpp"
 #include "search/strategy.hpp"

@@ -3,6 +3,7 @@
 #include "core/json.hpp"
 
 #include "core/hash.hpp"
+#include "measure/prediction.hpp"
 #include "session/log_reader.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"

@@ -5,6 +5,7 @@
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
+#include "measure/prediction.hpp"
 #include "session/archive.hpp"
 #include "support/places.hpp"
 #include "unit/session/example_session.hpp"

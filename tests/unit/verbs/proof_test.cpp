@@ -2,6 +2,7 @@
 // What a session proves of an artifact: which problems its passes cover, and when nothing is
 // proven.
 #include "core/json.hpp"
+#include "session/session.hpp"
 #include "unit/engine/engine_world.hpp"
 
 using namespace wb;

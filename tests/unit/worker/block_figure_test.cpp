@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "worker/block_figure.hpp"
+#include "measure/quantiles.hpp"
 
 #include <limits>
 #include <random>
 
-#include "measure/statistics.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;

@@ -3,7 +3,7 @@
 // installed.
 #include <algorithm>
 
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 #include "worker_under_test.hpp"

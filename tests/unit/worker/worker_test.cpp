@@ -3,7 +3,7 @@
 // worker.
 #include <algorithm>
 
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 #include "variant/builder.hpp"

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/builtin.hpp"
 #include "worker/cuda/buffer_set.hpp"
 #include "worker/turn_plan.hpp"

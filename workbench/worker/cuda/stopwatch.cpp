@@ -5,7 +5,7 @@
 #include <atomic>
 #include <utility>
 
-#include "measure/statistics.hpp"
+#include "measure/quantiles.hpp"
 #include "worker/cuda/device/params.hpp"
 #include "worker/cuda/device_code.hpp"
 #include "worker/settling.hpp"

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "measure/statistics.hpp"
+#include "measure/figures.hpp"
 #include "support/catch.hpp"
 
 using namespace wb;

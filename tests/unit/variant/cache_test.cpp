@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Trimming beside builders: held entries stay, other files are untouched, and each concurrent build
 // ends with an existing artifact.
-#include "variant/cache_trim.hpp"
+#include "variant/cache.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -14,7 +14,6 @@
 #include "kernel_folder.hpp"
 #include "support/fake_toolchain.hpp"
 #include "variant/builder.hpp"
-#include "variant/cache_entries.hpp"
 
 using namespace wb;
 using namespace wb::variant;

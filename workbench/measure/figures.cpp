@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "measure/figures.hpp"
+
 #include <array>
 #include <cmath>
 #include <utility>
 
 #include "core/json.hpp"
-#include "measure/statistics.hpp"
 
 namespace wb::measure {
 namespace {
@@ -60,6 +61,15 @@ std::vector<double> read_numbers(ObjectReader& reader, std::string_view key) {
 }
 
 }  // namespace
+
+bool is_valid(const Interval& interval) {
+  return interval.low > 0 && interval.high >= interval.low && std::isfinite(interval.high);
+}
+
+bool is_uninformative(const Interval& interval) {
+  constexpr double k_widest = 1e4;  // a factor of 100 on either side
+  return is_valid(interval) && interval.high > k_widest * interval.low;
+}
 
 std::string_view to_string(ComparisonOutcome value) {
   return k_outcome_words.at(static_cast<std::size_t>(value)).second;
