@@ -13,7 +13,11 @@
 
 namespace wb::report {
 
-/// reports/session.md. The first screen (at most 15 lines): outcome and stop reason, gain with
+/// reports/session.md: at most 900 words and five tables of at most eight rows, for somebody who
+/// has to decide. What was asked, what won and why, where not, what it cost, what is next.
+std::string render_summary(const session::SessionView& view);
+
+/// reports/session_full.md. The first screen (at most 15 lines): outcome and stop reason, gain with
 /// interval (hot, cold, eager) against the named rival and version, problems lost, cost, roofline
 /// headroom, recommendation. Then objective, environment, baseline table, iterations, correctness,
 /// cost table with totals that add up, next steps.
@@ -27,7 +31,7 @@ std::string render_iteration(const session::SessionView& view,
 /// iterations/NNNN.json: the facts of that page for programs.
 Json iteration_json(const session::SessionView& view, const session::IterationView& iteration);
 
-/// The next steps of session.md that do not follow from who won, one Markdown sentence each:
+/// The next steps of session_full.md that do not follow from who won, one Markdown sentence each:
 /// unfinished work, room below the roofline, what iterations left open, noise. The outcome has the
 /// others.
 std::vector<std::string> other_steps(const session::SessionView& view);

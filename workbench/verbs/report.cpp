@@ -48,7 +48,8 @@ Result<std::string> page_of(const Session& session, const SessionView& view,
   }
   if (kind == "bottleneck") return report::render_bottleneck(view);
   if (kind == "handover") return report::render_handover(view);
-  if (kind != "iteration") return report::render_session(view);
+  if (kind == "full") return report::render_session(view);
+  if (kind != "iteration") return report::render_summary(view);
   WB_TRY_ASSIGN(const IterationView* iteration, asked_iteration(view, args));
   return report::render_iteration_report(view, *iteration);
 }
@@ -93,11 +94,14 @@ const Verb& verb_report() {
   static const Verb verb{
       .spec =
           {.name = "report",
-           .doc = "the session's report, made from its log: Markdown, or a page for a browser",
+           .doc = "the session's report of two pages, made from its log: Markdown, or a page for a browser",
            .session = SessionNeed::reads,
            .arguments =
-               {choice_argument("kind", "which page (default session)",
-                                {"session", "iteration", "root-cause", "bottleneck", "handover"}),
+               {choice_argument("kind",
+                                "which page (default session: two pages to decide by; full: all "
+                                "that the log holds)",
+                                {"session", "full", "iteration", "root-cause", "bottleneck",
+                                 "handover"}),
                 integer_argument("iteration",
                                  "of kind iteration: its number (default: the last that closed)")
                     .between(0, 1e6),
