@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private to report: the report of two pages (summary_page.cpp), its words for figures, and what it
-// says of causes, tries and next steps (summary_reasons.cpp).
+// Private to report: the report of two pages (summary_page.cpp): words for its figures and what it
+// says of results and cost (summary_results.cpp), of causes (summary_reasons.cpp), of tries and
+// next steps (summary_steps.cpp).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct Size {
 };
 
 /// " [e12]", " [e12] to [e40]": first and last of several events.
-std::string cite_ends(std::vector<std::int64_t> events);
+std::string cite_ends(const std::vector<std::int64_t>& events);
 /// "1.32x", with as many decimals as the interval asks for.
 std::string bare_speedup(const outcome::Figure& figure);
 Ratio ratio_of(const outcome::Figure& figure);
@@ -28,8 +29,23 @@ Ratio ratio_of(const measure::Aggregate& mean);
 /// "a, b, c and 4 more" of problems of the group.
 std::string problem_names(const outcome::Group& group, const std::vector<std::size_t>& problems,
                           std::size_t most);
+std::string of_problems(std::size_t n);  ///< "1 problem", "2 problems"
+/// An iteration's hypothesis without its last full stop.
+std::string idea_of(const Facts& facts, const session::IterationView& iteration, std::size_t most);
 /// True for a variant that the recommendation takes.
 bool is_recommended(const Page& page, const std::string& variant);
+
+/// What the recommendation gains, and where it is behind, by name and figure.
+std::string result_words(const Page& page);
+std::string lost_words(const Page& page);
+std::string named(const std::vector<outcome::Loss>& losses);
+/// Both ends of the problems by their figures; empty where nothing was measured.
+std::string problem_section(const Page& page, const Size& size);
+/// What was measured apart from the problems that the recommendation is about.
+std::string other_groups_words(const Page& page);
+/// Money and time in short, and by item.
+std::string cost_words(const Page& page);
+std::string money_section(const Page& page);
 
 /// Why the winner wins and what limits it now, a sentence each; the most important one first, and
 /// never empty.

@@ -92,26 +92,27 @@ Result<Json> report_body(const Call& call) {
 
 const Verb& verb_report() {
   static const Verb verb{
-      .spec =
-          {.name = "report",
-           .doc = "the session's report of two pages, made from its log: Markdown, or a page for a browser",
-           .session = SessionNeed::reads,
-           .arguments =
-               {choice_argument("kind",
-                                "which page (default session: two pages to decide by; full: all "
-                                "that the log holds)",
-                                {"session", "full", "iteration", "root-cause", "bottleneck",
-                                 "handover"}),
-                integer_argument("iteration",
-                                 "of kind iteration: its number (default: the last that closed)")
-                    .between(0, 1e6),
-                flag_argument("html",
-                              "one self-contained file of HTML with plots (docs/guide/pages.md)"),
-                string_argument("output", "the file to write (default: standard output)")
-                    .as_path()},
-           .result = {{"text", "string: Markdown or HTML; with output what was written"},
-                      {"file", "string or null: output"}},
-           .reads_only = true},
+      .spec = {.name = "report",
+               .doc = "the session's report of two pages, made from its log: Markdown, or a page "
+                      "for a browser",
+               .session = SessionNeed::reads,
+               .arguments =
+                   {choice_argument(
+                        "kind",
+                        "which page (default session: two pages to decide by; full: all "
+                        "that the log holds)",
+                        {"session", "full", "iteration", "root-cause", "bottleneck", "handover"}),
+                    integer_argument(
+                        "iteration",
+                        "of kind iteration: its number (default: the last that closed)")
+                        .between(0, 1e6),
+                    flag_argument(
+                        "html", "one self-contained file of HTML with plots (docs/guide/pages.md)"),
+                    string_argument("output", "the file to write (default: standard output)")
+                        .as_path()},
+               .result = {{"text", "string: Markdown or HTML; with output what was written"},
+                          {"file", "string or null: output"}},
+               .reads_only = true},
       .body = report_body};
   return verb;
 }
