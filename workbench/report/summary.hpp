@@ -11,7 +11,7 @@
 
 #include "report/phrases.hpp"
 
-namespace wb::report::summary {
+namespace wb::report::two_pages {
 
 /// How much a page says. One that gets too long is made again with less.
 struct Size {
@@ -61,4 +61,4 @@ struct Step {
 /// The most useful first; may be empty.
 std::vector<Step> steps_ahead(const Page& page);
 
-}  // namespace wb::report::summary
+}  // namespace wb::report::two_pages

@@ -14,7 +14,7 @@
 #include "session/goals.hpp"
 #include "session/session.hpp"
 
-namespace wb::report::summary {
+namespace wb::report::two_pages {
 
 using session::CostItem;
 using session::Fact;
@@ -371,20 +371,21 @@ std::string assembled(const Page& page, const Parts& parts, const Size& size) {
 
 }  // namespace
 
-}  // namespace wb::report::summary
+}  // namespace wb::report::two_pages
 
 namespace wb::report {
 
 std::string render_summary(const session::SessionView& view) {
-  constexpr std::array k_sizes{summary::Size{}, summary::Size{7, 4, 56}, summary::Size{5, 4, 40},
-                               summary::Size{4, 3, 30}, summary::Size{3, 2, 24}};
+  constexpr std::array k_sizes{two_pages::Size{}, two_pages::Size{7, 4, 56},
+                               two_pages::Size{5, 4, 40}, two_pages::Size{4, 3, 30},
+                               two_pages::Size{3, 2, 24}};
   const Page page(view);
-  const summary::Parts parts{summary::goals_shown(page), summary::reasons(page),
-                             summary::steps_ahead(page)};
+  const two_pages::Parts parts{two_pages::goals_shown(page), two_pages::reasons(page),
+                               two_pages::steps_ahead(page)};
   std::string out;
-  for (const summary::Size& size : k_sizes) {
-    out = summary::assembled(page, parts, size);
-    if (summary::words_in(out) <= summary::k_most_words) break;
+  for (const two_pages::Size& size : k_sizes) {
+    out = two_pages::assembled(page, parts, size);
+    if (two_pages::words_in(out) <= two_pages::k_most_words) break;
   }
   return out;
 }

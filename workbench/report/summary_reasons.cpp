@@ -11,7 +11,7 @@
 #include "report/causes.hpp"
 #include "report/summary.hpp"
 
-namespace wb::report::summary {
+namespace wb::report::two_pages {
 
 using session::Fact;
 using session::IterationView;
@@ -216,4 +216,4 @@ std::vector<std::string> reasons(const Page& page) {
   return out;
 }
 
-}  // namespace wb::report::summary
+}  // namespace wb::report::two_pages

@@ -9,7 +9,7 @@
 #include "core/json.hpp"
 #include "report/summary.hpp"
 
-namespace wb::report::summary {
+namespace wb::report::two_pages {
 
 using session::CostItem;
 using session::Fact;
@@ -384,4 +384,4 @@ std::string money_section(const Page& page) {
   return out + "\n\n";
 }
 
-}  // namespace wb::report::summary
+}  // namespace wb::report::two_pages

@@ -9,7 +9,7 @@
 #include "report/causes.hpp"
 #include "report/summary.hpp"
 
-namespace wb::report::summary {
+namespace wb::report::two_pages {
 
 using session::IterationView;
 
@@ -313,4 +313,4 @@ std::vector<Step> steps_ahead(const Page& page) {
   return steps;
 }
 
-}  // namespace wb::report::summary
+}  // namespace wb::report::two_pages
