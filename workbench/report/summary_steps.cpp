@@ -180,11 +180,12 @@ void add_confirmation(const Page& page, std::vector<Step>& steps) {
     gain = fmt::format("{} instead of {} over the start", speedup(many_start->value),
                        speedup(one_start->value));
   }
-  steps.push_back(
-      {fmt::format("Confirm the dispatch in one run on {}: `sdpa-wb compare {} {}`",
-                   problem_names(*group, made.confirmation->problems, 3),
-                   plain(made.confirmation->candidate, 60), plain(made.confirmation->against, 60)),
-       gain, "one comparison", k_only_measures});
+  steps.push_back({fmt::format("Confirm the dispatch in one run on {}: {}",
+                               problem_names(*group, made.confirmation->problems, 3),
+                               code("sdpa-wb compare " + made.confirmation->candidate + " " +
+                                        made.confirmation->against,
+                                    200)),
+                   gain, "one comparison", k_only_measures});
 }
 
 void add_gap(const Page& page, std::vector<Step>& steps) {

@@ -207,6 +207,16 @@ TEST_CASE("two pages hold their size whatever was written into the session", "[r
   CHECK(tells(two_pages(view), "20 of 20 reached."));
 }
 
+TEST_CASE("two pages escape the words of others", "[report][summary]") {
+  session::SessionView view = one_win().close().view();
+  view.iterations[1].opened.payload["hypothesis"]["theory"] = "a | b <b>c</b> [d](e)";
+  view.opened.payload["title"] = "<script>";
+  const std::string page = two_pages(view);
+  CHECK(tells(page, "a \\| b &lt;b&gt;c&lt;/b&gt; \\[d\\](e)"));
+  CHECK(page.find("<b>") == std::string::npos);
+  CHECK(page.find("<script>") == std::string::npos);
+}
+
 TEST_CASE("two pages without a rival say that its place is not known", "[report][summary]") {
   session::SessionView view = one_win().close().view();
   CHECK(tells(two_pages(view), "No rival has a figure beside it."));
