@@ -96,7 +96,7 @@ def test_the_playbook_tunes_and_closes(wb, tmp_path):
 
 
 def test_bad_arguments_open_no_iteration(wb, tmp_path):
-    session = tmp_path / wb.open_small()["session"]
+    session = tmp_path / wb.open_small(list_prices="none")["session"]
     before = [e for e in events(session) if e["type"] == "iteration_opened"]
     for words, said in [
         (["--strategy", "annealing"], "strategy"),

@@ -92,7 +92,7 @@ void add_over_start(const SessionView& view, const Deciding& deciding,
       const bool is_step = text_in(fact.payload, "phase") == "confirmation" &&
                            text_in(fact.payload, "role") == "incumbent";
       if (!is_step || !deciding.takes(fact.payload)) continue;
-      if (auto figure = figure_in(fact)) step[figure->problem] = *std::move(figure);
+      if (const auto figure = figure_in(fact)) step.insert_or_assign(figure->problem, *figure);
     }
     if (steps++ == 0) {
       product = std::move(step);

@@ -192,7 +192,8 @@ TEST_CASE("the fastest rival counts, and one without a figure may be the fastest
                   .against = "torch_b@77",
                   .speedup = 1.5,
                   .role = "rival"});
-    const Standing* standing = outcome_of(story.view()).groups[0].problems[0].find("new@2");
+    const Outcome outcome = outcome_of(story.view());
+    const Standing* standing = outcome.groups[0].problems[0].find("new@2");
     CHECK(standing->rival == "torch_b");
     CHECK(standing->over_rival->speedup == Approx(1.5));
   }
