@@ -72,7 +72,7 @@ std::string cure_section(const Page& page, const PageSources* sources) {
   return out.empty() ? out : "## Problem and cure\n\n" + out;
 }
 
-std::string steps_table(const Page& page) {
+std::string next_steps_table(const Page& page) {
   constexpr std::size_t k_most = 6;
   const std::vector<two_pages::Step> steps = two_pages::steps_ahead(page);
   Table table({"step", "gain", "effort", "risk"});

@@ -17,7 +17,7 @@ std::string short_section(const Page& page);
 /// it should print. Empty where nothing won.
 std::string cure_section(const Page& page, const PageSources* sources);
 /// The first steps with gain, effort and risk, as a table.
-std::string steps_table(const Page& page);
+std::string next_steps_table(const Page& page);
 
 /// Evidence, interpretation and implication of each cause that is or was supported.
 std::string insights_section(const Page& page);
