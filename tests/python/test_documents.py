@@ -3,6 +3,7 @@
 head of a kernel's source says of its measurement is in these sessions; the Python of
 docs/guide/python.md runs, block after block; and pip builds the package from a tree that exists."""
 
+import functools
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ import sys
 import pytest
 from support.commands import ROOT, importing
 from support.kept import kept, kept_sessions, report_of, unpack
-from support.logs import events, session_name
+from support.logs import events, log_of, session_name
 
 RESULTS = ROOT / "docs" / "results"
 
@@ -106,31 +107,29 @@ def heads():
                 yield manifest.parent.name, re.split(r"\n(#include|import|from) ", text)[0]
 
 
-def reports():
-    """Session -> its report."""
-    return {
-        session_name(archive): report_of(archive).read_text()
-        for archive in kept_sessions(ROOT / "sessions")
-    }
+@functools.cache
+def logs():
+    """Session -> its log. A report of two pages does not name every kernel that was tried."""
+    return {session_name(archive): log_of(archive) for archive in kept_sessions(ROOT / "sessions")}
 
 
-def fault_of(kernel, head, reports):
+def fault_of(kernel, head, logs):
     """What is wrong with what a worklog says of its measurement, or None. It names a session whose
-    report has the kernel, or says that there is none, and then no report has it."""
+    log has the kernel, or says that there is none, and then no log has it."""
     found = MEASURED.search(head)
     if not found:
         return "no line `measured`"
     said = " ".join(found[1].replace("\n//", "\n").split())
-    having = {name for name, text in reports.items() if re.search(rf"\b{kernel}\b", text)}
+    having = {name for name, text in logs.items() if re.search(rf"\b{kernel}\b", text)}
     if NONE in said:
         return f"{sorted(having)} have it" if having else None
     named = set(re.findall(r"sessions/([a-z0-9-]+)", said))
-    return None if named & having else f"no report of {sorted(named)} has it"
+    return None if named & having else f"no log of {sorted(named)} has it"
 
 
 @pytest.mark.parametrize(("kernel", "head"), heads(), ids=[name for name, _ in heads()])
 def test_a_worklog_names_the_session_that_measured_its_kernel(kernel, head):
-    assert fault_of(kernel, head, reports()) is None
+    assert fault_of(kernel, head, logs()) is None
 
 
 @pytest.mark.parametrize(
@@ -138,9 +137,9 @@ def test_a_worklog_names_the_session_that_measured_its_kernel(kernel, head):
     [
         ("measured  1.5 times one\n//             two, sessions/with on an X", None),
         ("measured  sessions/without and sessions/with", None),
-        ("measured  sessions/without, 1.5 times", "no report of ['without'] has it"),
-        ("measured  sessions/gone, 1.5 times", "no report of ['gone'] has it"),
-        ("measured  1.5 times, on an X", "no report of [] has it"),
+        ("measured  sessions/without, 1.5 times", "no log of ['without'] has it"),
+        ("measured  sessions/gone, 1.5 times", "no log of ['gone'] has it"),
+        ("measured  1.5 times, on an X", "no log of [] has it"),
         ("measured  no recorded\n//             session has it", "['with'] have it"),
         ("costs     measured elsewhere", "no line `measured`"),
     ],

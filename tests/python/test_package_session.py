@@ -106,7 +106,7 @@ def test_the_first_minute(package, bench, tmp_path):
     log = events(session.folder)
     assert log[0]["payload"]["start_variant"].startswith("cpu_tiled")
     assert log[-1]["type"] == "session_closed"
-    assert "2 evaluations" in session.report().text
+    assert "2 evaluations" in session.report(kind="full").text
     with pytest.raises(package.errors.NotFoundError):
         package.check("no_such_kernel", problem=SMALL, workbench=workbench)
     with pytest.raises(package.errors.UsageError, match="strategy"):

@@ -158,6 +158,8 @@ def test_a_redacted_archive_names_nobody_and_says_so(wb, tmp_path):
     # It reads like any session, the chain is whole, and nobody takes it for the original.
     report = wb.run("report", "--session", copy, check=0).stdout
     assert report == (copy / "reports/session.md").read_text()
+    whole = wb.run("report", "--kind", "full", "--session", copy, check=0).stdout
+    assert whole == (copy / "reports/session_full.md").read_text()
     assert "(redacted copy)" in report.splitlines()[0]
     assert "redacted" in json.loads((copy / "session.json").read_text())
     assert "A redacted copy" in wb.run("report", "--html", "--session", copy, check=0).stdout

@@ -15,6 +15,7 @@ NAMES = ["cpu-decode-f32", "ladder", "h200-mma-v3", "h200-triton-v3", "h200-bshd
 FORMS = ("folders", "archives", "before")
 VERBS = [
     ("status",), ("report",), ("report", "--html"), ("report", "--kind", "root-cause"),
+    ("report", "--kind", "full"),
     ("report", "--kind", "bottleneck"), ("report", "--kind", "handover"),
     ("report", "--kind", "iteration"), ("brief",), ("history",), ("advise",), ("diagnose",),
     ("analyze",), ("get", "job"), ("show", "e1"), ("show", "e7"), ("show", "i0"),

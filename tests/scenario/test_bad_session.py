@@ -106,7 +106,7 @@ def test_a_resume_under_another_toolchain(wb, tmp_path):
     assert any("99.0" in change for change in answer["environment_changed"]), answer
     resumed = [e["payload"] for e in events(session) if e["type"] == "session_resumed"]
     assert resumed[-1]["environment_changed"] == answer["environment_changed"]
-    assert "99.0" in wb.run("report", "--session", session, check=0).stdout
+    assert "99.0" in wb.run("report", "--kind", "full", "--session", session, check=0).stdout
 
 
 def test_a_resume_keeps_the_threads_of_the_session(wb, tmp_path):

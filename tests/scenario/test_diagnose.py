@@ -125,7 +125,7 @@ def test_a_cpu_session_from_end_to_end(wb, tmp_path):
     assert {row["probe"] for row in measured["measured"]} <= {"keys", "heads", "eager"}
     assert measured["measured"]
     wb.run("close", "--session", session, check=0)
-    report = wb.run("report", "--session", session, check=0).stdout
+    report = wb.run("report", "--kind", "full", "--session", session, check=0).stdout
     assert "## Causes" in report
     assert "## Roadmap" in report
     log = events(Path(session))

@@ -214,7 +214,7 @@ def test_a_session_in_the_user_s_repository(wb, tmp_path):
     below = "sessions/s-own/"
     names = git(project, "ls-tree", "-r", "--name-only", "attention").split()
     assert {"mine.txt", below + "session.json", below + "events.jsonl"} <= set(names)
-    assert below + "reports/session.md" in names
+    assert {below + "reports/session.md", below + "reports/session_full.md"} <= set(names)
     assert all(name == "mine.txt" or name.startswith(below) for name in names)
     committed = [e for e in events(session) if e["type"] == "iteration_committed"]
     assert [e["payload"]["iteration"] for e in committed] == [0, answer["iteration"]]
@@ -227,7 +227,7 @@ def test_a_session_in_the_user_s_repository(wb, tmp_path):
         assert not re.search(path, git(project, "show", f"attention:{name}")), name
     assert git(project, "status", "--porcelain", "--", "mine.txt") == ""
     assert git(project, "rev-list", "--count", "trunk") == "1"
-    report = (session / "reports" / "session.md").read_text()
+    report = (session / "reports" / "session_full.md").read_text()
     assert "branch attention" in report
 
 

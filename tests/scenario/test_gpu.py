@@ -211,7 +211,7 @@ def test_the_kernels_of_pytorchs_backends_are_named(wb):
     }  # fmt: skip
     assert "flash" in names["torch_flash"]
     assert "flash" not in names["torch_math"]
-    report = (session / "reports" / "session.md").read_text()
+    report = (session / "reports" / "session_full.md").read_text()
     assert "kernels of one call on" in report
 
 
@@ -274,6 +274,6 @@ def test_a_compute_bound_problem_is_confirmed_in_both_regimes(wb):
     for made in both:
         assert set(made["regimes"]) == {"burst", "sustained"}
         print(made["problem"], made["outcome"], made["regimes"])
-    report = (session / "reports" / "session.md").read_text()
+    report = (session / "reports" / "session_full.md").read_text()
     page = (session / "iterations" / "0001.md").read_text()
     assert "; sustained " in report + page

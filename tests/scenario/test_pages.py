@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 from browser import PROGRAM, Browser
 from support.commands import SMALL
-from support.kept import SESSIONS, kept, report_of
+from support.kept import SESSIONS, kept
 from support.logs import events, log_of, session_name
 
 MMA = kept("h200-mma-v3")
@@ -164,7 +164,7 @@ def test_elements_are_closed_in_order(wb, tmp_path, session):
 @pytest.mark.parametrize("session", SESSIONS, ids=session_name)
 def test_figures_are_those_of_the_report(wb, tmp_path, session):
     page = page_of(wb, session, tmp_path).read_text()
-    report = report_of(session).read_text()
+    report = wb.run("report", "--kind", "full", "--session", session, check=0).stdout
     standing = page[page.index('<section id="sdpa"') : page.index('<section id="speedup"')]
     ratios = re.findall(r'<text class="" [^>]*>([0-9.]+x)</text>', standing)
     assert ratios

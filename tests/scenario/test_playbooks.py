@@ -46,7 +46,7 @@ def test_a_race_and_a_session_after_it(wb, tmp_path):
     first = events(tmp_path / "two")[0]["payload"]
     assert first["series"]["number"] == 2
     assert first["start_variant"] == answer["incumbent"]
-    report = wb.run("report", "--session", "two", check=0).stdout
+    report = wb.run("report", "--kind", "full", "--session", "two", check=0).stdout
     assert "Session 2 of a series" in report
     assert "`s`" in report
 
@@ -110,7 +110,7 @@ def test_goals_are_measured_in_the_same_turns_and_noted(wb, playbooks, tmp_path)
     beside = {m["against"].split("@")[0] for m in made if m["phase"] == "standalone"}
     assert beside == {"cpu_unfused", "cpu_online"}
     assert {m["regime"] for m in made if m["phase"] == "standalone"} == {"burst"}
-    report = wb.run("report", "--session", "s", check=0).stdout
+    report = wb.run("report", "--kind", "full", "--session", "s", check=0).stdout
     assert "## Compared between iterations" in report
 
 

@@ -5,6 +5,7 @@ strongly its subjects are confined, which `doctor` and the log say and `--isolat
 import hashlib
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from support.commands import SMALL
@@ -66,8 +67,9 @@ def test_a_session_from_open_to_close(wb, tmp_path):
     shown = wb.json("show", f"e{log[2]['seq']}", "--session", session)
     assert shown["value"]["payload"] == log[2]["payload"]
     closed = wb.json("close", "--session", session, "--reason", "enough")
-    report = (session / "reports" / "session.md").read_text()
+    report = (session / "reports" / "session_full.md").read_text()
     assert closed["report"].endswith("session.md")
+    assert "enough" in Path(closed["report"]).read_text()
     assert "enough" in report
     assert (
         "rate not given" not in report.split("## Cost")[-1].split("##")[0].replace("tokens", "")

@@ -52,7 +52,7 @@ def test_a_tune_is_one_iteration(wb, tmp_path):
     phases = [e["payload"]["phase"] for e in events(session) if e["type"] == "turn_measured"]
     assert "tune" in phases
     assert phases[-1] == "confirmation"
-    report = wb.run("report", "--session", session, check=0).stdout
+    report = wb.run("report", "--kind", "full", "--session", session, check=0).stdout
     assert "4 evaluations" in report, report
 
 

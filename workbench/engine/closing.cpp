@@ -136,7 +136,8 @@ Result<void> abandon_in_flight(Context& context, const SessionView& view, std::s
 
 Result<void> write_session_report(Context& context) {
   WB_TRY_ASSIGN(const SessionView* current, context.session->current(FoldDepth::full));
-  return context.session->write_report("session.md", report::render_session(*current));
+  WB_TRY(context.session->write_report("session_full.md", report::render_session(*current)));
+  return context.session->write_report("session.md", report::render_summary(*current));
 }
 
 Json closed_answer(const session::Session& session, const std::string& commit) {

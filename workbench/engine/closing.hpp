@@ -22,12 +22,12 @@ struct IterationEnd {
   std::string variant_id, variant_label, artifact_id;  ///< empty when there is none
   std::optional<double> predicted_speedup;
 };
-/// Writes pages, iteration_closed, commit and session.md. Returns the commit's oid.
+/// Writes pages, iteration_closed, commit and reports. Returns the commit's oid.
 Result<std::string> close_iteration(Context& context, const IterationEnd& end);
 /// Closes the iteration in flight, if any, as `abandoned`, and debits the worker time spent on it.
 Result<void> abandon_in_flight(Context& context, const session::SessionView& view,
                                std::string_view reason);
-/// Rewrites reports/session.md from the log.
+/// Rewrites reports/session.md and session_full.md from the log.
 Result<void> write_session_report(Context& context);
 
 /// The answer of the closing verb, for the commit that it made.

@@ -271,7 +271,7 @@ Result<SiteEntry> site_entry(const session::Session& session, std::string name) 
   entry.status = std::string(to_string(view->status));
   entry.start = facts.start;
   read_outcome(page, entry);
-  entry.iterations = static_cast<std::int64_t>(facts.tries.size());
+  entry.iterations = static_cast<std::int64_t>(page.conclusion.iterations);
   entry.wins = static_cast<std::int64_t>(facts.wins.size());
   entry.opened = view->first_t;
   const report::CostRow& total = page.costs.total();

@@ -15,6 +15,7 @@
 #include "report/causes.hpp"
 #include "report/evidence.hpp"
 #include "report/findings.hpp"
+#include "report/handover_sections.hpp"
 #include "report/report.hpp"
 
 namespace wb::report {
@@ -167,9 +168,6 @@ std::string performance(const Page& page, const measure::Evidence& evidence,
   out += table.empty() ? "No time of the incumbent beside a known peak.\n\n" : table.str() + "\n";
   out += "Verdict: from 60 % of a peak on near it, from 30 % fair, from 10 % poor.\n\n";
   out += sweeps_section(page, evidence, shares);
-  const std::string beside = comparison_tables(page.facts, page.held, "incumbent", false);
-  out +=
-      beside.empty() ? "Nothing was measured beside it.\n\n" : "### Beside the others\n\n" + beside;
   return out;
 }
 
@@ -256,13 +254,7 @@ std::string access_pattern(const Page& page, const std::vector<Fact>& findings) 
 
 std::string steps(const Page& page) {
   const SessionView& view = page.facts.view;
-  std::string out = "## What to do\n\n";
-  if (view.roadmap) {
-    out += fmt::format("The roadmap of this session{}. ", cite(view.roadmap->seq)) +
-           render_roadmap(view.roadmap->payload);
-  } else {
-    out += "This log holds no roadmap; `sdpa-wb advise` makes one.\n\n";
-  }
+  std::string out = "## What to do\n\n" + next_steps_table(page);
   const std::string problem = plain(example_problem(page.facts), 200);
   const std::string variant = view.incumbent.empty() ? "VARIANT" : plain(view.incumbent, 80);
   return out +
@@ -279,10 +271,10 @@ std::string steps(const Page& page) {
 
 namespace wb::report {
 
-std::string render_bottleneck(const SessionView& view) {
+std::string render_bottleneck(const SessionView& view, const PageSources* sources) {
   const Page page(view);
   const std::vector<Fact> findings = findings_now(view);
-  std::string out = header(page) +
+  std::string out = header(page) + short_section(page) + cure_section(page, sources) +
                     performance(page, log_evidence(view).evidence, shares_of(page, findings)) +
                     regimes(page, findings);
   const std::string demand = demand_table(page.facts, findings);

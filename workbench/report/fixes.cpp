@@ -61,8 +61,10 @@ const Json& configuration_of(const session::SessionView& view, const std::string
   return k_none;
 }
 
-std::string place_words(const session::SessionView& view, const IterationView& win,
-                        const SourceChanges* changes) {
+}  // namespace
+
+std::string changed_place(const session::SessionView& view, const IterationView& win,
+                          const SourceChanges* changes) {
   const Json& change = win.incumbent_changed->payload;
   const std::string parameters = parameter_words(configuration_of(view, text(change, "from")),
                                                  configuration_of(view, text(change, "to")));
@@ -85,6 +87,8 @@ std::string place_words(const session::SessionView& view, const IterationView& w
   return out + with;
 }
 
+namespace {
+
 std::string places(const Page& page, const SourceChanges* changes) {
   std::string out = "Where (lines of the file after the change):\n\n";
   for (const IterationView* win : page.facts.wins) {
@@ -93,7 +97,7 @@ std::string places(const Page& page, const SourceChanges* changes) {
                        oid.empty()
                            ? std::string("not committed")
                            : "commit " + code(oid.substr(0, 10), 40) + cite(win->committed->seq),
-                       place_words(page.facts.view, *win, changes));
+                       changed_place(page.facts.view, *win, changes));
   }
   return out + "\n`git show` of a commit prints the change itself.\n\n";
 }

@@ -12,6 +12,10 @@
 
 namespace wb::report {
 
+/// The files and lines that a win changed, and its parameters.
+std::string changed_place(const session::SessionView& view, const session::IterationView& win,
+                          const SourceChanges* changes);
+
 /// What each win changed and where, with predicted and measured gain as ratio and in microseconds.
 /// nullptr: the sources are not available.
 std::string fixes_section(const Page& page, const SourceChanges* changes);

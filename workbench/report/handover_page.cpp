@@ -41,13 +41,9 @@ std::string handover_header(const Page& page) {
 }
 
 std::string technical(const Page& page) {
-  const outcome::Outcome& made = page.conclusion;
-  const std::string lost = outcome::losses(made);
   std::string out =
-      fmt::format("Technical: {} of {} gained; {}.{}{}\n\n", page.facts.wins.size(),
-                  count(static_cast<std::int64_t>(page.facts.tries.size()), "iteration"),
-                  told(outcome::headline(made)), told(outcome::bias_words(made)),
-                  lost.empty() ? "" : " " + told(lost));
+      fmt::format("Technical: {} of {} gained.\n\n", page.facts.wins.size(),
+                  count(static_cast<std::int64_t>(page.facts.tries.size()), "iteration"));
   for (const IterationView* win : page.facts.wins) {
     out += fmt::format(
         "- iteration {}: {}: {}{}\n", win->number,
@@ -240,11 +236,11 @@ std::string decision_point(const Page& page) {
 
 namespace wb::report {
 
-std::string render_handover(const SessionView& view) {
+std::string render_handover(const SessionView& view, const PageSources* sources) {
   const Page page(view);
-  std::string out = handover_header(page) + "## Achievements\n\n" + technical(page) +
-                    process(page) + lessons(page) + insights_section(page) +
-                    execution_section(page) + returned(page);
+  std::string out = handover_header(page) + short_section(page) + cure_section(page, sources) +
+                    "## Achievements\n\n" + technical(page) + process(page) + lessons(page) +
+                    insights_section(page) + execution_section(page) + returned(page);
   const std::string money = gain_per_cost(page);
   if (!money.empty()) out += "## Gain per cost\n\n" + money;
   out += next_iteration_section(page) + next_session_section(page) + decision_point(page);

@@ -7,8 +7,80 @@
 
 #include "core/json.hpp"
 #include "report/causes.hpp"
+#include "report/fixes.hpp"
+#include "report/summary.hpp"
 
 namespace wb::report {
+
+std::string short_section(const Page& page) {
+  const std::vector<two_pages::Step> steps = two_pages::steps_ahead(page);
+  return fmt::format(
+      "## In short\n\n- **Result:** {}\n- **Lost:** {}\n- **Cause:** {}\n- **Next:** {}\n\n",
+      two_pages::result_words(page), two_pages::lost_words(page), two_pages::reasons(page).front(),
+      steps.empty() ? "nothing that was measured asks for it." : steps.front().what + ".");
+}
+
+namespace {
+
+/// The problem on which the first recommended variant gained most over the start.
+const outcome::ProblemOutcome* most_gained(const Page& page) {
+  const outcome::Group* group = page.conclusion.main_group();
+  const std::vector<outcome::Part>& parts = page.conclusion.recommendation.parts;
+  const outcome::ProblemOutcome* best = nullptr;
+  double most = 1;
+  if (group == nullptr || parts.empty()) return best;
+  for (const std::size_t at : parts.front().problems) {
+    const outcome::ProblemOutcome& problem = group->problems[at];
+    const outcome::Standing* standing = problem.find(parts.front().variant);
+    if (standing == nullptr || !standing->over_start || problem.hidden) continue;
+    if (!(standing->over_start->speedup > most)) continue;
+    most = standing->over_start->speedup;
+    best = &problem;
+  }
+  return best;
+}
+
+/// The commands that show it again, each with what it should print.
+std::string check_words(const Page& page) {
+  const outcome::ProblemOutcome* problem = most_gained(page);
+  if (problem == nullptr) return {};
+  const std::string winner = plain(page.conclusion.recommendation.parts.front().variant, 60);
+  const outcome::Standing& standing =
+      *problem->find(page.conclusion.recommendation.parts.front().variant);
+  return fmt::format(
+      "To check it:\n\n- `sdpa-wb check {} --problem '{}'` should print `{}: pass`.\n"
+      "- `sdpa-wb compare {} {} --problem '{}'` should say faster, about {}{}.\n\n",
+      winner, plain(problem->problem, 200), winner, winner, plain(page.facts.start, 60),
+      plain(problem->problem, 200), two_pages::bare_speedup(*standing.over_start),
+      two_pages::cite_ends(standing.over_start->events));
+}
+
+}  // namespace
+
+std::string cure_section(const Page& page, const PageSources* sources) {
+  if (!advises_change(page)) return {};
+  std::string out;
+  if (sources != nullptr) out += loop_change(sources->start, sources->winner);
+  std::string lines;
+  for (const session::IterationView* win : page.facts.wins) {
+    if (sources == nullptr) break;
+    lines += fmt::format("- iteration {}: {}\n", win->number,
+                         changed_place(page.facts.view, *win, &sources->changes));
+  }
+  if (!lines.empty()) out += "Lines that the wins changed:\n\n" + lines + "\n";
+  out += check_words(page);
+  return out.empty() ? out : "## Problem and cure\n\n" + out;
+}
+
+std::string next_steps_table(const Page& page) {
+  constexpr std::size_t k_most = 6;
+  const std::vector<two_pages::Step> steps = two_pages::steps_ahead(page);
+  Table table({"step", "gain", "effort", "risk"});
+  for (std::size_t i = 0; i < std::min(steps.size(), k_most); ++i) {
+    table.row({steps[i].what, steps[i].gain, steps[i].effort, steps[i].risk});
+  }
+  return table.empty() ? "Nothing that was measured asks for a next step.\n\n" : table.str() + "\n";
+}
 
 // Section of a handover: evidence, interpretation and implication of each cause that is supported
 // or was fixed, and the causes that were ruled out, so that nobody works on them.

@@ -7,8 +7,17 @@
 #include <string>
 
 #include "report/phrases.hpp"
+#include "report/report.hpp"
 
 namespace wb::report {
+
+/// Result, losses, cause and next step, a line each, as the report of two pages says them.
+std::string short_section(const Page& page);
+/// How the start walked and how the winner does, as pseudo-code; the changed lines; what a check of
+/// it should print. Empty where nothing won.
+std::string cure_section(const Page& page, const PageSources* sources);
+/// The first steps with gain, effort and risk, as a table.
+std::string next_steps_table(const Page& page);
 
 /// Evidence, interpretation and implication of each cause that is or was supported.
 std::string insights_section(const Page& page);

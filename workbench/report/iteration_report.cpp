@@ -4,10 +4,13 @@
 // the committed page it may contain what is known only later.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyze/analysis.hpp"
 #include "core/json.hpp"
 #include "report/evidence.hpp"
 #include "report/findings.hpp"
+#include "report/fixes.hpp"
 #include "report/handover_sections.hpp"
 #include "report/report.hpp"
 
@@ -46,10 +49,25 @@ std::string seen(const Facts& facts, const session::SessionView& view,
                      iteration.number);
 }
 
-/// Every iteration with its outcome; this one is marked.
+/// The lines that it changed, if it won and the sources are at hand.
+std::string changed_section(const Page& page, const IterationView& iteration,
+                            const PageSources* sources) {
+  const bool is_win = std::find(page.facts.wins.begin(), page.facts.wins.end(), &iteration) !=
+                      page.facts.wins.end();
+  if (sources == nullptr || !is_win) return {};
+  return "## What it changed\n\n" + changed_place(page.facts.view, iteration, &sources->changes) +
+         ".\n\n";
+}
+
+constexpr std::size_t k_last_shown = 8;
+
+/// The last iterations with their outcomes; this one is always there, and marked.
 std::string loop_status(const Facts& facts, const IterationView& current) {
   Table table({"#>", "variant", "outcome", "predicted>", "measured>", ""});
-  for (const IterationView& one : facts.view.iterations) {
+  const std::size_t all = facts.view.iterations.size();
+  for (std::size_t i = 0; i < all; ++i) {
+    const IterationView& one = facts.view.iterations[i];
+    if (i + k_last_shown < all && one.number != current.number) continue;
     const Json& hypothesis = field(one.opened.payload, "hypothesis");
     const ComparisonIndex index(one);
     const Compared* figure =
@@ -71,7 +89,7 @@ std::string loop_status(const Facts& facts, const IterationView& current) {
 namespace wb::report {
 
 std::string render_iteration_report(const session::SessionView& view,
-                                    const IterationView& iteration) {
+                                    const IterationView& iteration, const PageSources* sources) {
   const Page page(view);
   Facts facts(view);
   facts.hide_held_out = view.status != session::SessionStatus::closed;
@@ -80,7 +98,8 @@ std::string render_iteration_report(const session::SessionView& view,
   out.insert(out.find("\n\n") + 2, times_line(facts, iteration));
   const std::size_t foot = out.rfind("\n---\n");
   const std::string end = out.substr(foot);
-  return out.substr(0, foot) + "\n" + seen(facts, view, iteration) + loop_status(facts, iteration) +
+  return out.substr(0, foot) + "\n" + changed_section(page, iteration, sources) +
+         seen(facts, view, iteration) + loop_status(facts, iteration) +
          next_iteration_section(page) + end.substr(1);
 }
 

@@ -164,6 +164,24 @@ std::string render_loops(const LoopSide& one, const LoopSide& other,
   return out + (are_variants ? "No session was named to take figures from (--recorded).\n" : "");
 }
 
+std::string loop_change(const LoopSide& problem, const LoopSide& cure) {
+  if (problem.family == nullptr || cure.family == nullptr) return {};
+  if (problem.family == cure.family) {
+    return fmt::format("{} and {} divide the work alike ({}): what differs is within a block.\n\n",
+                       code(problem.name, 60), code(cure.name, 60),
+                       inline_text(problem.family->title, 80));
+  }
+  const auto walk = [](const char* what, const LoopSide& side) {
+    const LoopFamily& family = *side.family;
+    return fmt::format(
+        "# {}: {}, {}\nfor each block of {}, side by side:\n    {}\n    order: {}\n    merge: {}\n",
+        what, plain(side.name, 60), plain(family.title, 80), plain(family.grid, 160),
+        plain(family.block, 160), plain(family.walks, 160),
+        family.merge.empty() ? "none" : plain(family.merge, 200));
+  };
+  return "```\n" + walk("problem", problem) + "\n" + walk("cure", cure) + "```\n\n";
+}
+
 std::string render_loop_families(const std::vector<LoopFamily>& families,
                                  const std::vector<LoopSide>& kernels) {
   std::string out = "# Loops\n\n";

@@ -21,6 +21,9 @@ struct LoopSide {
 std::string render_loops(const LoopSide& one, const LoopSide& other,
                          const session::SessionView* view);
 
+/// Both loops as pseudo-code, the slow one first; empty where a family is not known.
+std::string loop_change(const LoopSide& problem, const LoopSide& cure);
+
 /// All families, each with its kernels.
 std::string render_loop_families(const std::vector<catalogue::LoopFamily>& families,
                                  const std::vector<LoopSide>& kernels);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// reports/session.md: the order of its sections, and what was set out to be done.
+// reports/session_full.md: the order of its sections, and what was set out to be done.
 #include <fmt/format.h>
 
 #include <algorithm>

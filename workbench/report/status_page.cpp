@@ -130,7 +130,7 @@ std::string render_status(const session::SessionView& view) {
                          ? std::string(facts.baseline == nullptr     ? "none"
                                        : facts.baseline->is_closed() ? "baseline closed"
                                                                      : "baseline running")
-                         : fmt::format("{} closed, {}", done,
+                         : fmt::format("{} closed, {}", page.conclusion.iterations,
                                        count(static_cast<std::int64_t>(facts.wins.size()), "win")));
   line("incumbent", view.incumbent.empty() ? "none yet" : plain(view.incumbent, 80));
   const auto best = gain(page, facts.plan);

@@ -48,25 +48,44 @@ std::pair<std::string, Result<std::string>> report_of(const FileSystem& files,
   return {beside.filename().string(), files.read(beside, k_max_page_bytes)};
 }
 
-void check_report(const FileSystem& files, const Session& session, const SessionView& view,
-                  SessionAudit& audited) {
-  const auto [file, text] = report_of(files, session.storage());
-  if (!text) {
-    audited.gaps.push_back("the report: " + text.error().message());
-    return;
-  }
-  const std::string said = report::render_session(view);
+/// A report of one page, as versions before the report of two pages wrote it to session.md.
+bool is_whole_report(std::string_view text) {
+  return text.find("\n## Objective\n") != std::string_view::npos;
+}
+
+void check_report_text(const std::string& file, const std::string& text, const SessionView& view,
+                       SessionAudit& audited) {
+  const std::string said =
+      is_whole_report(text) ? report::render_session(view) : report::render_summary(view);
   for (const std::string_view line : lines_of(said)) {
     audited.figures += audit::figures_in(audit::plain_of(line)).size();
   }
   // An open session's report may be older than the log's last event.
   const bool open = view.status != session::SessionStatus::closed;
   const Severity severity = open ? Severity::doubtful : Severity::contradiction;
-  check_conclusions(file, *text, outcome::outcome_of(view), severity, audited);
-  compare_pages(file, *text, said, severity,
+  check_conclusions(file, text, outcome::outcome_of(view), severity, audited);
+  compare_pages(file, text, said, severity,
                 open ? "the session is open: its report may be older than the log, or was changed"
                      : "the report is not what the log gives",
                 audited);
+}
+
+void check_reports(const FileSystem& files, const Session& session, const SessionView& view,
+                   SessionAudit& audited) {
+  const auto [file, text] = report_of(files, session.storage());
+  if (text) {
+    check_report_text(file, *text, view, audited);
+  } else {
+    audited.gaps.push_back("the report: " + text.error().message());
+  }
+  const std::string whole = "reports/session_full.md";
+  if (!session.storage().has(whole)) return;
+  const auto whole_text = session.storage().read(whole, k_max_page_bytes);
+  if (whole_text) {
+    check_report_text(whole, *whole_text, view, audited);
+  } else {
+    audited.gaps.push_back("the whole report: " + whole_text.error().message());
+  }
 }
 
 void check_pages(const Session& session, const SessionView& view, SessionAudit& audited) {
@@ -247,7 +266,7 @@ Result<SessionAudit> audit_session(const Services& services, const fs::path& fol
   audited.name = session::session_name(folder);
   audited.events = session.log().size();
   check_identity(session, view, audited);
-  check_report(services.file_system, session, view, audited);
+  check_reports(services.file_system, session, view, audited);
   check_pages(session, view, audited);
   check_blobs(session, audited);
   check_commits(folder, session, view, audited);

@@ -130,7 +130,8 @@ void take_files(Contents& original, Redactor& redactor, session::NewHashes& hash
       if (probe.text(content) != content || probe.text(path) != path) redacted.kept.push_back(path);
       redacted.files[path] = std::move(content);
     } else if (path.starts_with("events.torn-") ||
-               (path.starts_with("reports/") && path != "reports/session.md")) {
+               (path.starts_with("reports/") && path != "reports/session.md" &&
+                path != "reports/session_full.md")) {
       redacted.left_out.push_back(path);
     }
   }
@@ -164,7 +165,8 @@ Result<Contents> redacted_contents(FileSystem& files, const Session& session, Co
   }
   for (const auto& [name, page] : pages) redacted.files["iterations/" + name] = page;
   WB_TRY_ASSIGN(const session::SessionView* view, whole.current(session::FoldDepth::full));
-  redacted.files["reports/session.md"] = report::render_session(*view);
+  redacted.files["reports/session.md"] = report::render_summary(*view);
+  redacted.files["reports/session_full.md"] = report::render_session(*view);
   WB_TRY_ASSIGN(redacted.files["session.json"], whole.storage().read("session.json"));
   return redacted;
 }

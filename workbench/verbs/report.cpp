@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "catalogue/loops.hpp"
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "html/html.hpp"
+#include "outcome/outcome.hpp"
 #include "report/report.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/named_files.hpp"
@@ -40,17 +42,38 @@ Result<const IterationView*> asked_iteration(const SessionView& view, const Json
                "`sdpa-wb resume` goes on with it"};
 }
 
-Result<std::string> page_of(const Session& session, const SessionView& view,
-                            const std::string& kind, const Json& args) {
+/// How a stored variant divides the work; without a family where its manifest does not tell.
+report::LoopSide loop_side(const Session& session, const SessionView& view,
+                           const std::vector<catalogue::LoopFamily>& families,
+                           const std::string& label) {
+  report::LoopSide side{label, nullptr, true};
+  if (const auto stored = engine::stored_variant(session, view, label)) {
+    side.family = catalogue::loop_of(
+        families, variant::techniques_in(stored->first.manifest, stored->second));
+  }
+  return side;
+}
+
+Result<std::string> page_of(const Services& services, const Session& session,
+                            const SessionView& view, const std::string& kind, const Json& args) {
   if (kind == "root-cause") {
     const report::SourceChanges changes = report::source_changes(session, view);
     return report::render_root_cause(view, &changes);
   }
-  if (kind == "bottleneck") return report::render_bottleneck(view);
-  if (kind == "handover") return report::render_handover(view);
-  if (kind != "iteration") return report::render_session(view);
+  if (kind == "full") return report::render_session(view);
+  if (kind == "session") return report::render_summary(view);
+  // A catalogue that is missing or broken takes the pseudo-code from a page, not the page.
+  const auto families = catalogue::load_loops(services.file_system, services.search_path);
+  report::PageSources sources{.changes = report::source_changes(session, view)};
+  const outcome::Outcome made = outcome::outcome_of(view);
+  if (families && !made.recommendation.parts.empty()) {
+    sources.start = loop_side(session, view, *families, made.start);
+    sources.winner = loop_side(session, view, *families, made.recommendation.parts.front().variant);
+  }
+  if (kind == "bottleneck") return report::render_bottleneck(view, &sources);
+  if (kind == "handover") return report::render_handover(view, &sources);
   WB_TRY_ASSIGN(const IterationView* iteration, asked_iteration(view, args));
-  return report::render_iteration_report(view, *iteration);
+  return report::render_iteration_report(view, *iteration, &sources);
 }
 
 Result<Json> report_of(const Services& services, const Session& session, const Json& args) {
@@ -69,7 +92,7 @@ Result<Json> report_of(const Services& services, const Session& session, const J
     WB_TRY_ASSIGN(text, html::session_html(session));
   } else {
     WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
-    WB_TRY_ASSIGN(text, page_of(session, *current, kind, args));
+    WB_TRY_ASSIGN(text, page_of(services, session, *current, kind, args));
   }
   if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
   const fs::path output = args["output"].get<std::string>();
@@ -91,23 +114,27 @@ Result<Json> report_body(const Call& call) {
 
 const Verb& verb_report() {
   static const Verb verb{
-      .spec =
-          {.name = "report",
-           .doc = "the session's report, made from its log: Markdown, or a page for a browser",
-           .session = SessionNeed::reads,
-           .arguments =
-               {choice_argument("kind", "which page (default session)",
-                                {"session", "iteration", "root-cause", "bottleneck", "handover"}),
-                integer_argument("iteration",
-                                 "of kind iteration: its number (default: the last that closed)")
-                    .between(0, 1e6),
-                flag_argument("html",
-                              "one self-contained file of HTML with plots (docs/guide/pages.md)"),
-                string_argument("output", "the file to write (default: standard output)")
-                    .as_path()},
-           .result = {{"text", "string: Markdown or HTML; with output what was written"},
-                      {"file", "string or null: output"}},
-           .reads_only = true},
+      .spec = {.name = "report",
+               .doc = "the session's report of two pages, made from its log: Markdown, or a page "
+                      "for a browser",
+               .session = SessionNeed::reads,
+               .arguments =
+                   {choice_argument(
+                        "kind",
+                        "which page (default session: two pages to decide by; full: all "
+                        "that the log holds)",
+                        {"session", "full", "iteration", "root-cause", "bottleneck", "handover"}),
+                    integer_argument(
+                        "iteration",
+                        "of kind iteration: its number (default: the last that closed)")
+                        .between(0, 1e6),
+                    flag_argument(
+                        "html", "one self-contained file of HTML with plots (docs/guide/pages.md)"),
+                    string_argument("output", "the file to write (default: standard output)")
+                        .as_path()},
+               .result = {{"text", "string: Markdown or HTML; with output what was written"},
+                          {"file", "string or null: output"}},
+               .reads_only = true},
       .body = report_body};
   return verb;
 }

@@ -219,3 +219,36 @@ TEST_CASE("handover and iteration pages come out of any roadmap", "[report][host
     CHECK_FALSE(render_session(log.view()).empty());
   }
 }
+
+TEST_CASE("pages that hand work over show problem, cure, changed lines and the check",
+          "[report][handover]") {
+  const LogBuilder log = advised();
+  catalogue::LoopFamily slow, fast;
+  slow.title = "keys in series";
+  slow.walks = "all keys one after another";
+  fast.title = "keys split";
+  fast.walks = "parts side by side";
+  report::PageSources sources;
+  sources.start = {k_start, &slow, true};
+  sources.winner = {"cpu_tiled@1f0c44a1", &fast, true};
+  sources.changes[1].files.push_back(
+      {.path = "kernel.cpp", .added = 3, .removed = 1, .lines = {{40, 52}}});
+  for (const std::string& page :
+       {render_handover(log.view(), &sources), render_bottleneck(log.view(), &sources)}) {
+    INFO(page);
+    CHECK(tells(page, "## In short"));
+    CHECK(tells(page, "# problem: cpu_unfused@5a11ce00, keys in series"));
+    CHECK(tells(page, "    order: parts side by side"));
+    CHECK(tells(page, "- iteration 1: `kernel.cpp` lines 40 to 52 (3 added, 1 removed)"));
+    CHECK(tells(page, "should print `cpu_tiled@1f0c44a1: pass`"));
+    CHECK(tells(page, "should say faster, about 2.89x [e"));
+  }
+  const std::string won = render_iteration_report(log.view(), log.view().iterations[1], &sources);
+  CHECK(tells(won, "## What it changed\n\n`kernel.cpp` lines 40 to 52"));
+  CHECK_FALSE(tells(render_iteration_report(log.view(), log.view().iterations[2], &sources),
+                    "## What it changed"));
+  LogBuilder none;
+  open_session(none);
+  run_baseline(none);
+  CHECK_FALSE(tells(render_handover(none.view(), &sources), "## Problem and cure"));
+}

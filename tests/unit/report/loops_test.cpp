@@ -107,3 +107,18 @@ TEST_CASE("each family is told with the kernels that are of it", "[report][loops
   CHECK(tells(page, "Not told by their manifests: `two`"));
   CHECK(tells(page, "kernels, with their defaults: none here"));
 }
+
+TEST_CASE("two loops are told as pseudo-code, the slow one first", "[report][loops]") {
+  const auto families = shipped();
+  const LoopSide serial = side(families, "serial", {"fused_softmax", "query_tiling"});
+  const LoopSide split = side(families, "split", {"fused_softmax", "query_tiling", "split_kv"});
+  const std::string told = loop_change(serial, split);
+  INFO(told);
+  REQUIRE(tells(told, "# problem: serial, "));
+  REQUIRE(tells(told, "# cure: split, "));
+  CHECK(told.find("# problem: ") < told.find("# cure: "));
+  CHECK(tells(told, "order: all keys in series"));
+  CHECK(tells(told, "order: keys of one part in series, parts in parallel"));
+  CHECK(tells(loop_change(serial, serial), "divide the work alike"));
+  CHECK(loop_change(serial, LoopSide{"unknown", nullptr, true}).empty());
+}

@@ -72,7 +72,7 @@ TEST_CASE("the roadmap is kept when the session closes, and told by its report",
     CHECK(kept[key] == answer[key]);
   }
   const std::string report =
-      *RealFileSystem().read(bench.session / "reports" / "session.md", 1 << 20);
+      *RealFileSystem().read(bench.session / "reports" / "session_full.md", 1 << 20);
   CHECK(report.find("## Roadmap") != std::string::npos);
   CHECK(report.find("[e" + std::to_string(made[0].seq) + "]") != std::string::npos);
 }

@@ -154,7 +154,7 @@ TEST_CASE("the end of a session keeps its causes, told by report and roadmap", "
   CHECK(cause_in(kept, "sequential_kv")["state"] == "undecided");
   CHECK(decided.back().seq < bench.events("roadmap_made").back().seq);
   const std::string report =
-      *RealFileSystem().read(bench.session / "reports" / "session.md", 1 << 20);
+      *RealFileSystem().read(bench.session / "reports" / "session_full.md", 1 << 20);
   CHECK(report.find("## Causes") != std::string::npos);
   CHECK(report.find("[e" + std::to_string(decided.back().seq) + "]") != std::string::npos);
   bench.restart();

@@ -184,6 +184,9 @@ TEST_CASE("report takes the kinds of pages, and an iteration for one of them onl
   const auto text = [&](const Json& args) {
     return bench.call("report", args, bench.session)["text"].get<std::string>();
   };
+  CHECK(text(Json::object()).find("## What was asked") != std::string::npos);
+  CHECK(text({{"kind", "session"}}) == text(Json::object()));
+  CHECK(text({{"kind", "full"}}).find("## Objective") != std::string::npos);
   CHECK(text({{"kind", "handover"}}).rfind("# Handover: ", 0) == 0);
   CHECK(text({{"kind", "iteration"}}).rfind("# Iteration 1 of ", 0) == 0);
   CHECK(text({{"kind", "iteration"}, {"iteration", 0}}).rfind("# Iteration 0 of ", 0) == 0);

@@ -67,7 +67,7 @@ TEST_CASE("phases and their plans reach the log and the report", "[engine][execu
   REQUIRE_FALSE(notes.empty());
   CHECK(notes.back().payload["phase"] == "search");
   CHECK(notes.back().payload["planned_minutes"] == 45);
-  const Json report = bench.call("report", Json::object(), bench.session);
+  const Json report = bench.call("report", {{"kind", "full"}}, bench.session);
   CHECK(tells(report, "## Execution"));
   CHECK(tells(report, "| search [e"));
   CHECK(tells(report, " 75 | "));  // 30 and 45

@@ -43,7 +43,7 @@ Json identity(const Bench& bench) {
 
 std::string report_of(const Bench& bench) {
   RealFileSystem files;
-  return *files.read(bench.session / "reports" / "session.md", 1u << 22);
+  return *files.read(bench.session / "reports" / "session_full.md", 1u << 22);
 }
 
 }  // namespace

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+// The report of two pages: its size, statements that must stand there and statements that must not.
+// Those of the kept sessions were taken from their logs (`sdpa-wb show`), not from the page.
+#include <algorithm>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "log_builder.hpp"
+#include "report/report.hpp"
+#include "session/log.hpp"
+#include "session/storage.hpp"
+#include "support/catch.hpp"
+#include "support/places.hpp"
+#include "unit/outcome/story.hpp"
+
+namespace wb::test {
+
+namespace {
+
+constexpr std::ptrdiff_t k_most_page_words = 900;
+constexpr std::size_t k_most_tables = 5, k_most_table_rows = 8;
+
+session::SessionView archived(const fs::path& archive) {
+  INFO(archive.string());
+  const RealFileSystem file_system;
+  const auto storage = session::open_storage(file_system, archive);
+  REQUIRE(storage.ok());
+  auto log = session::EventLog::open_reader(**storage);
+  REQUIRE(log.ok());
+  auto view = session::fold(*log, session::FoldDepth::full);
+  REQUIRE(view.ok());
+  return *std::move(view);
+}
+
+std::vector<std::string> page_lines(const std::string& page) {
+  std::vector<std::string> lines{""};
+  for (const char c : page) {
+    if (c == '\n') {
+      lines.emplace_back();
+    } else {
+      lines.back() += c;
+    }
+  }
+  return lines;
+}
+
+/// Checks the size of the page and that it cites events of the log only; returns it.
+std::string two_pages(const session::SessionView& view) {
+  std::string page = report::render_summary(view);
+  INFO(page);
+  const std::regex word(R"(\S*[A-Za-z0-9]\S*)");
+  const auto words =
+      std::distance(std::sregex_iterator(page.begin(), page.end(), word), std::sregex_iterator());
+  CHECK(words <= k_most_page_words);
+  std::size_t tables = 0, rows = 0;
+  for (const std::string& line : page_lines(page)) {
+    if (line.starts_with("|--")) {
+      ++tables;
+      rows = 0;
+    } else if (line.starts_with("|")) {
+      ++rows;
+      CHECK(rows <= k_most_table_rows);
+    } else {
+      rows = 0;
+    }
+  }
+  CHECK(tables <= k_most_tables);
+  const std::regex event(R"(\[e(\d+)\])");
+  for (std::sregex_iterator at(page.begin(), page.end(), event), end; at != end; ++at) {
+    const std::int64_t seq = std::stoll((*at)[1]);
+    CHECK(seq >= 1);
+    CHECK(seq <= view.events);
+  }
+  CHECK(tells(page, "`sdpa-wb report --kind full`"));
+  CHECK(tells(page, "session_full.md"));
+  return page;
+}
+
+struct Statements {
+  const char* session;
+  std::vector<std::string> must, must_not;
+};
+
+std::string pages_of(const Story& story) {
+  return two_pages(story.view());
+}
+
+/// One win over the start, without a word of rivals.
+Story one_win() {
+  Story story;
+  story.baseline();
+  story.iteration(1, "mine@2", "win");
+  for (const char* problem : {k_small, k_large}) {
+    story.add(1, {.problem = problem, .candidate = "mine@2", .against = "base@1", .speedup = 2});
+  }
+  return story;
+}
+
+}  // namespace
+
+TEST_CASE("two pages of kept sessions say what their logs say", "[report][summary]") {
+  const Statements expected = GENERATE(
+      Statements{
+          "ladder",
+          {"Dispatch by problem: sm80_mma_flash@b4ef2ed2 on 8, sm90_wgmma_carry@e5bd03a3 on 3",
+           "1.85x [1.83, 1.86] over the fastest rival on average [e4646] to [e6288], ahead on 11 "
+           "of 11.",
+           "0 of 11 problems to a rival.", "iteration 5, 6.87x [e4670]", "iteration 7",
+           "$0.87 (list price)", "no gain overall, used on 3",
+           "8 iterations closed after the baseline: 4 won, 3 gained nothing, 1 abandoned.",
+           "1.85x instead of 1.66x over the rivals", "measured in separate runs"},
+          {"keep the rivals", "Keep it there", "Do not try again", "un iterations",
+           "Slower than the start", "refuted"}},
+      Statements{
+          "n6-baseline",
+          {"sm80_tiled_flash@637b81d9 on 9, sm80_sequential_kv@b8e74f46 on 2 (n6_S4, n6_B8H4)",
+           "0.224x [0.221, 0.227] over the fastest rival", "11 of 11 problems to a rival: n6_B8H4",
+           "alone is slower than the start on n6_B8H4 0.88x [e2262] to [e5902]",
+           "iteration 3, 1.36x [e4786]", "the keys are walked one after another",
+           "4 iterations closed after the baseline: 4 won.", "$0.40 (list price)"},
+          {"none is supported", "un iterations", "Nothing was shown faster", "rate not given"}},
+      Statements{"from-benchmarks",
+                 {"Use sm80_mma_flash@b4ef2ed2 in place of the start; keep torch_default on "
+                  "it3_B8H8S256, it3_B16H8S512.",
+                  "ahead on 3 of 5, behind on 2.", "Over the start it is 30.7x [30.4, 31.1]",
+                  "2 of 5 problems to a rival: it3_B16H8S512 0.744x of `torch_default` [e3934], "
+                  "it3_B8H8S256 0.976x of `torch_default` [e3933].",
+                  "iteration 6, 6.51x [e3978]", "ambiguous, 1.02x [0.99, 1.05] [e3973]",
+                  "$0.47 (list price)"},
+                 {"refuted", "find what holds", "un iterations"}},
+      Statements{
+          "large-head-dims",
+          {"Use sm90_cluster_large_hdim@cf713494 in place of the start.", "ahead on 4 of 4.",
+           "Over the start it is 8.81x [8.79, 8.83] [e2095].", "0 of 4 problems to a rival.",
+           "The one step that won was iteration 3, 8.81x [e2095]: a cluster splits the head dim",
+           "0.70x [e1131]", "0.59x [e1609]", "$0.15 (list price)"},
+          {"3.16x", "un iterations", "split_kv"}},
+      Statements{
+          "h200-part2-whole",
+          {"5 of 6 reached; missed: D 64.", "geometric mean 1.20 asked for, 1.181 reached [e711]",
+           "1.139x [1.135, 1.144] over the fastest rival",
+           "ahead on 43 of 45, the same on 1, "
+           "behind on 1.",
+           "1 of 45 problems to a rival: B32_H8_S512_D256_bf16 0.942x of `torch_default` [e1324].",
+           "keep torch_default on B32_H8_S512_D256_bf16",
+           "45 problems were compared between iterations, hot sustained",
+           "No iteration was run: kernels were only compared.", "Not debited: 1350 turns",
+           "Why `sm90_wgmma_carry@a5b3a5f4` is ahead is not known"},
+          {"un iterations", "None yet", "fa_D64", "What limits it now"}},
+      Statements{"hopper-prefill",
+                 {"Use sm90_wgmma_carry@03a6216e in place of the start.",
+                  "ahead on 3 of 4, undecided on "
+                  "1.",
+                  "Over the start it is 1.80x [1.77, 1.83]", "iteration 1, 1.34x [e551]",
+                  "8 iterations closed after the baseline: 6 won, 2 abandoned.",
+                  "Repeat iteration 8", "$0.60 (list price)"},
+                 {"polynomial", "Repeat iteration 4", "un iterations"}});
+  INFO(expected.session);
+  const std::string page =
+      two_pages(archived(source_dir() / "sessions" / (std::string(expected.session) + ".tar.gz")));
+  for (const std::string& words : expected.must) CHECK(tells(page, words));
+  for (const std::string& words : expected.must_not) {
+    INFO(words);
+    CHECK(page.find(words) == std::string::npos);
+  }
+}
+
+TEST_CASE("two pages hold their size for every kept session", "[report][summary]") {
+  std::size_t sessions = 0;
+  for (const auto& file : fs::directory_iterator(source_dir() / "sessions")) {
+    if (!file.path().string().ends_with(".tar.gz")) continue;
+    ++sessions;
+    const session::SessionView view = archived(file.path());
+    const std::string page = two_pages(view);
+    CHECK(page == report::render_summary(view));
+  }
+  CHECK(sessions >= 40);
+}
+
+TEST_CASE("two pages hold their size whatever was written into the session", "[report][summary]") {
+  Story story;
+  story.baseline();
+  const std::string label = "a_kernel_with_a_long_name_" + std::string(40, 'x');
+  for (int n = 1; n <= 60; ++n) {
+    story.iteration(n, label + "@" + std::to_string(n), n % 3 == 0 ? "win" : "invalid");
+  }
+  session::SessionView view = story.view();
+  std::string words;
+  for (int i = 0; i < 300; ++i) words += "word ";
+  for (session::IterationView& iteration : view.iterations) {
+    iteration.opened.payload["hypothesis"] = {{"theory", words + std::to_string(iteration.number)},
+                                              {"predicted_speedup", 1.5}};
+  }
+  view.opened.payload["title"] = words;
+  view.closed = session::Fact{view.events, "", {{"reason", words}, {"recommendation", words}}};
+  view.status = session::SessionStatus::closed;
+  for (int i = 0; i < 20; ++i) {
+    view.notes.push_back({1,
+                          "",
+                          {{"text", "part " + std::to_string(i) +
+                                        ": geometric mean 1.20 "
+                                        "asked for, 1.300 reached; lowest a 1.1; goal "
+                                        "reached"}}});
+  }
+  CHECK(tells(two_pages(view), "20 of 20 reached."));
+}
+
+TEST_CASE("two pages escape the words of others", "[report][summary]") {
+  session::SessionView view = one_win().close().view();
+  view.iterations[1].opened.payload["hypothesis"]["theory"] = "a | b <b>c</b> [d](e)";
+  view.opened.payload["title"] = "<script>";
+  const std::string page = two_pages(view);
+  CHECK(tells(page, "a \\| b &lt;b&gt;c&lt;/b&gt; \\[d\\](e)"));
+  CHECK(page.find("<b>") == std::string::npos);
+  CHECK(page.find("<script>") == std::string::npos);
+}
+
+TEST_CASE("two pages without a rival say that its place is not known", "[report][summary]") {
+  session::SessionView view = one_win().close().view();
+  CHECK(tells(two_pages(view), "No rival has a figure beside it."));
+  view.opened.payload["rivals"] = Json::array();
+  const std::string page = two_pages(view);
+  CHECK(tells(page, "No rival was named."));
+  CHECK(tells(page, "No rival was measured, so its place beside others is not known."));
+  CHECK(tells(page, "- **Lost:** to rivals unknown."));
+  CHECK(tells(page, "Measure a rival that passes its verdict"));
+  CHECK(tells(page, "Use mine@2 in place of the start."));
+  CHECK(page.find("ahead on") == std::string::npos);
+}
+
+TEST_CASE("two pages about one problem speak of one", "[report][summary]") {
+  Story story;
+  story.baseline();
+  story.iteration(1, "mine@2", "win");
+  story.add(1, {.problem = k_small, .candidate = "mine@2", .against = "base@1", .speedup = 2});
+  const std::int64_t rival = story.add(1, {.problem = k_small,
+                                           .candidate = "mine@2",
+                                           .against = "torch_a",
+                                           .speedup = 0.5,
+                                           .role = "rival"});
+  session::SessionView view = story.close().view();
+  view.opened.payload["suite"]["problems"].erase(1);
+  const std::string page = two_pages(view);
+  CHECK(tells(page, "faster on 1 problem of suite `two`"));
+  CHECK(tells(page, "- **Lost:** 1 of 1 problem to a rival: small 0.500x of `torch_a` [e" +
+                        std::to_string(rival) + "]."));
+  CHECK(tells(page, "up to 2.00x there"));
+}
+
+TEST_CASE("two pages without a win keep the start", "[report][summary]") {
+  Story story;
+  story.baseline();
+  story.iteration(1, "mine@2", "no_gain");
+  for (const char* problem : {k_small, k_large}) {
+    story.add(1, {.problem = problem, .candidate = "mine@2", .against = "base@1", .speedup = 0.7});
+  }
+  const std::string page = pages_of(story.close());
+  CHECK(tells(page, "Nothing was shown faster than the start."));
+  CHECK(tells(page, "Keep the start"));
+  CHECK(tells(page, "1 iteration closed after the baseline: 1 gained nothing."));
+  CHECK(page.find("Over the start it is") == std::string::npos);
+}
+
+TEST_CASE("two pages of failures alone name them", "[report][summary]") {
+  Story story;
+  story.baseline();
+  story.iteration(1, "mine@2", "invalid");
+  story.iteration(2, "mine@3", "abandoned");
+  session::SessionView view = story.view();
+  view.iterations[1].closed->payload["invalidity"] = "compile";
+  view.iterations[1].opened.payload["hypothesis"]["theory"] = "wider loads";
+  const std::string page = two_pages(view);
+  CHECK(tells(page, "2 iterations closed after the baseline: 1 failed, 1 abandoned."));
+  CHECK(tells(page, "failed: compile"));
+  CHECK(tells(page, "Mend iteration 1: wider loads"));
+  CHECK(tells(page, "Repeat iteration 2"));
+  CHECK(tells(page, "- **Result:** None: no iteration gave a figure that counts."));
+  CHECK(page.find("ahead on") == std::string::npos);
+  CHECK(page.find("The largest step") == std::string::npos);
+}
+
+TEST_CASE("two pages of a log that is cut off anywhere", "[report][summary]") {
+  const LogBuilder whole = whole_session();
+  const std::size_t n = whole.events().size();
+  for (std::size_t i = 1; i < n; ++i) {
+    INFO(i);
+    const std::string page = two_pages(whole.prefix(i).view());
+    CHECK(page.find("Closed") == std::string::npos);
+    CHECK((tells(page, "not closed") || tells(page, "Not closed")));
+    CHECK(tells(page, "sdpa-wb resume"));
+  }
+  CHECK(tells(two_pages(whole.view()), "Closed"));
+}
+
+TEST_CASE("two pages say that a budget of zero lets nothing run", "[report][summary]") {
+  Story story;
+  story.baseline();
+  session::SessionView view = story.close().view();
+  view.opened.payload["budget"] = {{"evaluations", 0}, {"usd", 0.0}};
+  const std::string page = two_pages(view);
+  CHECK(tells(page, "Budget: 0 evaluations, $0.00. With a budget of zero no iteration may run."));
+  CHECK(tells(page, "No iteration was run."));
+  CHECK(tells(page, "Nothing was debited."));
+}
+
+TEST_CASE("two pages keep regimes apart", "[report][summary]") {
+  Story story = one_win();
+  for (const char* problem : {k_small, k_large}) {
+    story.add(1, {.problem = problem,
+                  .candidate = "mine@2",
+                  .against = "torch_a",
+                  .speedup = 1.5,
+                  .role = "rival"});
+    story.add(std::nullopt, {.problem = problem,
+                             .candidate = "mine@2",
+                             .against = "torch_a",
+                             .speedup = 0.8,
+                             .phase = "standalone",
+                             .role = "rival",
+                             .regime = "sustained"});
+  }
+  const std::string page = pages_of(story.close());
+  CHECK(tells(page, "ahead on 2 of 2."));
+  CHECK(tells(page,
+              "Measured apart, hot sustained: the best choice is ahead on 0 of 2, behind on "
+              "2, 0.800x"));
+}
+
+TEST_CASE("two pages of old and of empty logs", "[report][summary]") {
+  const session::SessionView old = archived(source_dir() / "tests/data/session_v1.tar.gz");
+  CHECK(tells(two_pages(old), "## What it cost"));
+  session::SessionView empty;
+  empty.events = 1;
+  const std::string page = two_pages(empty);
+  CHECK(tells(page, "problems that the log does not name"));
+  CHECK(tells(page, "Nothing was compared, so there is no cause to name."));
+  CHECK(tells(page, "None yet: the baseline was not begun."));
+}
+
+}  // namespace wb::test
