@@ -11,6 +11,7 @@
 #include "html/html.hpp"
 #include "report/report.hpp"
 #include "verbs/arguments.hpp"
+#include "verbs/decided_causes.hpp"
 #include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"
 
@@ -69,7 +70,16 @@ Result<Json> report_of(const Services& services, const Session& session, const J
     WB_TRY_ASSIGN(text, html::session_html(session));
   } else {
     WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
-    WB_TRY_ASSIGN(text, page_of(session, *current, kind, args));
+    // Pages that explain say what `diagnose` says of the same log. The session's page, which is
+    // written while it runs, holds the causes once its log does.
+    const bool explains = kind == "root-cause" || kind == "bottleneck" || kind == "handover" ||
+                          (kind == "session" && current->causes);
+    if (explains) {
+      WB_TRY_ASSIGN(text,
+                    page_of(session, with_present_causes(services, session, *current), kind, args));
+    } else {
+      WB_TRY_ASSIGN(text, page_of(session, *current, kind, args));
+    }
   }
   if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
   const fs::path output = args["output"].get<std::string>();
