@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "analyze/evidence.hpp"
 #include "analyze/occupancy.hpp"
@@ -32,9 +34,27 @@ std::optional<double> register_occupancy(const Evidence& evidence, const std::st
   return least;
 }
 
-std::optional<Finding> configuration_finding(const DerivedInput& input, const Evidence& evidence) {
-  const std::vector<std::string> techniques =
+/// Manifests from before techniques had conditions list all that the kernel can do. There a
+/// parameter of 0 tells that this configuration does not.
+constexpr std::array<std::pair<std::string_view, const char*>, 4> k_switches{
+    {{"async_copy", "ASYNC_COPY"},
+     {"vectorized_loads", "VECTOR_LOADS"},
+     {"bank_conflict_padding", "PADDING"},
+     {"split_kv", "SPLIT_KEYS"}}};
+
+std::vector<std::string> techniques_of(const DerivedInput& input) {
+  std::vector<std::string> techniques =
       variant::techniques_in(*input.manifest, input.configuration);
+  for (const auto& [technique, parameter] : k_switches) {
+    const auto value = input.configuration.find(parameter);
+    if (value == input.configuration.end() || value->second != 0) continue;
+    std::erase(techniques, technique);
+  }
+  return techniques;
+}
+
+std::optional<Finding> configuration_finding(const DerivedInput& input, const Evidence& evidence) {
+  const std::vector<std::string> techniques = techniques_of(input);
   if (techniques.empty()) return std::nullopt;
   const auto has = [&](std::initializer_list<std::string_view> words) {
     return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
