@@ -47,14 +47,33 @@ def test_n6_walked_the_keys_in_series_and_its_winner_does_not(wb):
     assert wb.run("show", f"e{event}", "--session", str(kept("n6-baseline")), check=0).stdout
 
 
-def test_batch_scaling_is_full_so_its_grid_is_left_open(wb):
+def test_batch_scaling_is_full_so_its_launch_rule_tells_its_grid(wb):
     now = causes(diagnosed(wb, "batch-scaling"))
-    # Two of three problems fill the device, where every grid grows: times decide nothing, and what
-    # would is named.
-    assert now["grid_misses_heads"]["state"] == "undecided"
-    assert {need["probe"] for need in now["grid_misses_heads"]["needs"]} == {"profile", "heads"}
+    # Two of three problems fill the device, where every grid grows: times decide nothing. The
+    # kernel's own launch rule does, marked as such.
+    assert now["grid_misses_heads"]["state"] == "refuted"
+    assert now["grid_misses_heads"]["strength"] == "derived"
+    assert "derived, not measured" in now["grid_misses_heads"]["evidence"][0]["statement"]
     assert now["launch_bound"]["state"] == "refuted"
     assert now["compute_peak"]["state"] == "refuted"
+
+
+def test_causes_of_gpus_cannot_be_at_work_on_a_cpu(wb):
+    now = causes(diagnosed(wb, "cpu-decode-f32"))
+    assert now["bank_conflicts"]["state"] == "refuted"
+    assert "cuda" in now["bank_conflicts"]["not_applicable"]
+    assert now["memory_bandwidth"]["not_applicable"] is None
+
+
+def test_few_causes_are_left_open(wb):
+    """What the log, the manifest and the launch rule tell decides all but two."""
+    open_ones = {}
+    for name in ("from-benchmarks", "hopper-prefill", "hopper-prefill-ends", "ladder",
+                 "n6-baseline"):  # fmt: skip
+        now = causes(diagnosed(wb, name))
+        assert len(now) == 16, name
+        open_ones[name] = [one for one in now if now[one]["state"] == "undecided"]
+    assert all(len(some) <= 2 for some in open_ones.values()), open_ones
 
 
 def test_the_winner_of_from_benchmarks_uses_the_matrix_units(wb):
@@ -69,21 +88,36 @@ def test_the_winner_of_from_benchmarks_uses_the_matrix_units(wb):
     assert bound["share_frac"] < 0.5
     start = causes(answer["start"])
     assert start["launch_bound"]["state"] == "refuted"
-    assert start["tensor_cores_unused"]["state"] == "undecided"  # slow is no proof
+    # Slow is no proof; its manifest names no matrix instructions.
+    assert start["tensor_cores_unused"]["strength"] == "derived"
 
 
 @pytest.mark.parametrize("name", ["n6-baseline", "batch-scaling", "from-benchmarks"])
-def test_pages_of_sessions_from_before_causes_say_so(wb, name):
+def test_pages_of_sessions_from_before_causes_decide_them_now(wb, name):
     session = str(kept(name))
+    answer = diagnosed(wb, name)
     page = wb.run("report", "--kind", "root-cause", "--session", session, check=0).stdout
     assert page.startswith("# Root cause: ")
-    assert "no causes were decided in this log" in page
     assert "## How time scales" in page
     assert "## Fixes made" in page
+    summary = page.split("## Summary", 1)[1].split("## ", 1)[0]
+    supported = [one for one in answer["causes"] if one["state"] == "supported"]
+    assert ("Root cause now: " in summary) == bool(supported)
+    for one in supported[:1]:
+        assert one["title"] in summary
     page = wb.run("report", "--kind", "bottleneck", "--session", session, check=0).stdout
     for heading in ("Performance", "Small and large", "Demand of the problems", "Launches",
                     "Causes", "What to do", "Not seen"):  # fmt: skip
         assert f"## {heading}\n" in page, heading
+
+
+def test_the_page_of_n6_names_the_walk_that_the_session_removed(wb):
+    session = str(kept("n6-baseline"))
+    page = wb.run("report", "--kind", "root-cause", "--session", session, check=0).stdout
+    summary = page.split("## Summary", 1)[1].split("## ", 1)[0]
+    assert "Root cause of the start `sm80_sequential_kv@" in summary
+    assert "keys walked one after another" in summary
+    assert "none is supported" not in page
 
 
 def test_machine_code_alone_decides_what_it_can(wb, tmp_path):

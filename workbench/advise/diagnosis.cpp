@@ -47,6 +47,10 @@ std::string figures_of(const CauseRule& rule, const Finding& finding) {
   return words;
 }
 
+bool is_stronger(RuleStrength one, RuleStrength other) {
+  return static_cast<int>(one) < static_cast<int>(other);
+}
+
 /// The evidence on one problem: the strongest on each side.
 struct EvidenceBalance {
   std::optional<RuleStrength> supported, refuted;
@@ -55,15 +59,15 @@ struct EvidenceBalance {
       return HypothesisState::undecided;  // none, or equal strength on both sides
     if (!supported) return HypothesisState::refuted;
     if (!refuted) return HypothesisState::supported;
-    return *supported == RuleStrength::strong ? HypothesisState::supported
-                                              : HypothesisState::refuted;
+    return is_stronger(*supported, *refuted) ? HypothesisState::supported
+                                             : HypothesisState::refuted;
   }
   [[nodiscard]] bool is_open() const {
     return supported && refuted && state() == HypothesisState::undecided;
   }
   void add(bool supports, RuleStrength strength) {
     std::optional<RuleStrength>& side = supports ? supported : refuted;
-    if (!side || strength == RuleStrength::strong) side = strength;
+    if (!side || is_stronger(strength, *side)) side = strength;
   }
   void add(const EvidenceBalance& other) {
     if (other.supported) add(true, *other.supported);
@@ -77,6 +81,7 @@ struct ProblemEvidence {
   const problem::Problem* problem = nullptr;  ///< unknown when only findings name it
   double room_ratio = 0;                      ///< 0: unknown
   EvidenceBalance balance;
+  int urgency = 0;
 };
 
 /// The target's problems, or those in the findings, with the distance to the roofline under the
@@ -85,7 +90,7 @@ std::vector<ProblemEvidence> problem_evidence(const Target& target,
                                               const std::vector<Finding>& findings) {
   std::vector<ProblemEvidence> rows;
   for (const TargetProblem& one : target.problems) {
-    rows.push_back({label(one.problem), one.weight, &one.problem, 0, {}});
+    rows.push_back({label(one.problem), one.weight, &one.problem, 0, {}, one.urgency});
   }
   const auto find = [&](const std::string& name) {
     return std::find_if(rows.begin(), rows.end(),
@@ -94,7 +99,7 @@ std::vector<ProblemEvidence> problem_evidence(const Target& target,
   if (target.problems.empty()) {
     for (const Finding& finding : findings) {
       const bool is_new = !finding.problem.empty() && find(finding.problem) == rows.end();
-      if (is_new) rows.push_back({finding.problem, 1, nullptr, 0, {}});
+      if (is_new) rows.push_back({finding.problem, 1, nullptr, 0, {}, 0});
     }
   }
   for (const Finding& finding : findings) {
@@ -136,7 +141,7 @@ class Judge {
       if (!fits(rule, m_target, finding)) continue;
       const std::vector<std::string> labels = problems_of(finding);
       const bool is_everywhere =
-          labels.empty() || m_result.cause->scope == catalogue::CauseScope::kernel;
+          labels.empty() || (m_result.cause->scope == catalogue::CauseScope::kernel && !rule.here);
       bool is_here = is_everywhere;
       for (ProblemEvidence& row : m_rows) {
         if (!is_among(labels, row.label)) continue;
@@ -161,6 +166,8 @@ class Judge {
       is_open = is_open || row.balance.is_open();
       if (state == HypothesisState::supported) {
         supported += row.weight;
+        m_result.urgency =
+            m_result.where.empty() ? row.urgency : std::min(m_result.urgency, row.urgency);
         m_result.where.push_back(row.label);
       }
       if (state == HypothesisState::refuted) refuted += row.weight;
@@ -184,18 +191,18 @@ class Judge {
   }
 
   [[nodiscard]] RuleStrength strongest(bool supports) const {
-    const bool is_strong = std::any_of(
-        m_result.evidence.begin(), m_result.evidence.end(), [&](const CauseEvidence& one) {
-          return one.supports == supports && one.strength == RuleStrength::strong;
-        });
-    return is_strong ? RuleStrength::strong : RuleStrength::weak;
+    RuleStrength best = RuleStrength::derived;
+    for (const CauseEvidence& one : m_result.evidence) {
+      if (one.supports == supports && is_stronger(one.strength, best)) best = one.strength;
+    }
+    return best;
   }
 
   /// Keeps the strongest on each side, the deciding side first.
   void keep_evidence() {
     const bool first = m_result.state != HypothesisState::refuted;
     const auto rank = [first](const CauseEvidence& one) {
-      return 2 * (one.supports == first ? 0 : 1) + (one.strength == RuleStrength::strong ? 0 : 1);
+      return 3 * (one.supports == first ? 0 : 1) + static_cast<int>(one.strength);
     };
     auto& all = m_result.evidence;
     std::stable_sort(all.begin(), all.end(), [&](const CauseEvidence& a, const CauseEvidence& b) {
@@ -264,8 +271,38 @@ class Judge {
 };
 
 int rank(const Diagnosis& diagnosis) {
+  if (!diagnosis.not_applicable.empty()) return 3;
   if (diagnosis.state == HypothesisState::supported) return 0;
   return diagnosis.state == HypothesisState::refuted ? 2 : 1;
+}
+
+/// Why the cause cannot be at work on the target; empty: it can.
+std::string inapplicability(const Cause& cause, const Target& target) {
+  if (!target.backend.empty() && !is_among(cause.backends, target.backend)) {
+    return "this cause exists on " + cause.backends.front() + " only, and this ran on " +
+           target.backend;
+  }
+  const bool concerns_any =
+      target.problems.empty() ||
+      std::any_of(target.problems.begin(), target.problems.end(), [&](const TargetProblem& one) {
+        return catalogue::is_of(cause.kind, one.problem);
+      });
+  if (!concerns_any) return "no problem of the suite has the dtype or sizes that it needs";
+  const bool is_about_others =
+      std::all_of(cause.supported.begin(), cause.supported.end(),
+                  [](const CauseRule& rule) { return rule.about == catalogue::RuleAbout::others; });
+  if (is_about_others && !target.has_others) return "nothing was measured beside it";
+  return {};
+}
+
+Diagnosis not_applicable(const Cause& cause, std::string why) {
+  Diagnosis result;
+  result.cause = &cause;
+  result.state = HypothesisState::refuted;
+  result.strength = RuleStrength::strong;
+  result.share_frac = 1;
+  result.not_applicable = std::move(why);
+  return result;
 }
 
 double merit(const Diagnosis& diagnosis) {
@@ -282,16 +319,13 @@ std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
   const std::vector<ProblemEvidence> rows = problem_evidence(target, findings);
   std::vector<Diagnosis> all;
   for (const Cause& cause : causes) {
-    if (!target.backend.empty() && !is_among(cause.backends, target.backend)) continue;
-    const bool concerns_any =
-        target.problems.empty() ||
-        std::any_of(target.problems.begin(), target.problems.end(), [&](const TargetProblem& one) {
-          return catalogue::is_of(cause.kind, one.problem);
-        });
-    if (concerns_any) all.push_back(Judge(cause, target, rows).decide(findings, techniques));
+    std::string why = inapplicability(cause, target);
+    all.push_back(why.empty() ? Judge(cause, target, rows).decide(findings, techniques)
+                              : not_applicable(cause, std::move(why)));
   }
   std::stable_sort(all.begin(), all.end(), [](const Diagnosis& a, const Diagnosis& b) {
-    return rank(a) != rank(b) ? rank(a) < rank(b) : merit(a) > merit(b);
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    return a.urgency != b.urgency ? a.urgency < b.urgency : merit(a) > merit(b);
   });
   return all;
 }

@@ -20,6 +20,7 @@ namespace wb::advise {
 struct TargetProblem {
   problem::Problem problem;
   double weight = 1;
+  int urgency = 0;  ///< 0 first: causes at work there are told before those of other problems
 };
 
 /// The subject to diagnose.
@@ -30,6 +31,8 @@ struct Target {
   std::string plan;          ///< of the objective: "hot", "cold", "eager"
   std::vector<std::string> techniques;  ///< techniques of the subject
   std::vector<TargetProblem> problems;  ///< empty: all problems in the findings, with equal weight
+  /// False: nothing was measured beside the subject, so causes about others cannot be at work.
+  bool has_others = true;
 };
 
 /// One finding for or against a cause.
@@ -52,7 +55,10 @@ struct Diagnosis {
       measure::HypothesisState::undecided;  ///< supported, refuted or undecided
   /// Strength of the deciding evidence; nothing while undecided.
   std::optional<catalogue::RuleStrength> strength;
+  /// Why it cannot be at work here (another backend, no such problem); it is refuted then. Else "".
+  std::string not_applicable;
   std::vector<std::string> where;  ///< labels of the problems on which it is supported
+  int urgency = 0;                 ///< the least of those problems
   double share_frac = 0;  ///< of the suite's weight: where it is supported or, if refuted, refuted
   std::vector<CauseEvidence> evidence;  ///< strongest first, at most k_most_evidence per side
   std::int64_t evidence_left_out = 0;
@@ -65,9 +71,10 @@ struct Diagnosis {
 };
 inline constexpr std::size_t k_most_evidence = 3;
 
-/// Supported causes first, by the expected logarithm of the gain (halved for weak evidence), then
-/// undecided ones in the same order, then refuted ones in catalogue order. Causes of another
-/// backend or kind of problem are left out. The catalogues must outlive the result.
+/// Supported causes first, those on urgent problems before others, then by the expected logarithm
+/// of the gain (halved unless the evidence is strong), then undecided ones, then refuted ones in
+/// catalogue order. Causes of another backend or kind of problem are refuted as not applicable and
+/// come last. The catalogues must outlive the result.
 ///
 /// On each problem the stronger evidence counts; equal strength for and against decides nothing. A
 /// cause with scope kernel is decided by evidence on any problem. Others are supported if supported

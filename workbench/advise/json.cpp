@@ -42,6 +42,8 @@ Json to_json(const Diagnosis& diagnosis) {
           {"state", to_string(diagnosis.state)},
           {"strength", diagnosis.strength ? Json(to_string(*diagnosis.strength)) : Json(nullptr)},
           {"contradictory", diagnosis.is_contradictory},
+          {"not_applicable",
+           diagnosis.not_applicable.empty() ? Json(nullptr) : Json(diagnosis.not_applicable)},
           {"where", diagnosis.where},
           {"share_frac", diagnosis.share_frac},
           {"evidence", std::move(evidence)},

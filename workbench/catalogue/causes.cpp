@@ -25,7 +25,7 @@ constexpr std::string_view k_id_letters = "abcdefghijklmnopqrstuvwxyz0123456789_
 constexpr std::array<std::string_view, 2> k_cause_backends{"cpu", "cuda"};
 constexpr std::array<std::string_view, 3> k_plan_words{"hot", "cold", "eager"};
 constexpr std::array<std::string_view, 5> k_probes{"heads", "keys", "eager", "profile", "sass"};
-constexpr std::array<std::string_view, 2> k_strengths{"strong", "weak"};
+constexpr std::array<std::string_view, 3> k_strengths{"strong", "weak", "derived"};
 constexpr std::array<std::string_view, 2> k_abouts{"subject", "others"};
 constexpr std::array<std::string_view, 2> k_scopes{"kernel", "problem"};
 
@@ -86,7 +86,10 @@ Result<CauseRule> read_rule(const Json& json, const std::string& what) {
   CauseRule rule;
   rule.analysis = read_filled(reader, "analysis");
   const std::string strength = known_word(reader, "strength", "strong", k_strengths);
-  rule.strength = strength == "weak" ? RuleStrength::weak : RuleStrength::strong;
+  rule.strength = strength == "weak"      ? RuleStrength::weak
+                  : strength == "derived" ? RuleStrength::derived
+                                          : RuleStrength::strong;
+  rule.here = reader.boolean_or("here", false);
   const std::string about = known_word(reader, "about", "subject", k_abouts);
   rule.about = about == "others" ? RuleAbout::others : RuleAbout::subject;
   rule.plans = read_words(reader, "plans", k_plan_words);
@@ -159,6 +162,8 @@ std::string_view to_string(RuleStrength value) {
       return "strong";
     case RuleStrength::weak:
       return "weak";
+    case RuleStrength::derived:
+      return "derived";
   }
   throw std::logic_error("a RuleStrength outside its enumeration");
 }

@@ -32,7 +32,9 @@ bool holds(const FigurePredicate& predicate, const Json& figures);
 /// Whose findings a rule reads: those of the diagnosed subject (and findings without a subject), or
 /// those of the others that it is compared with.
 enum class RuleAbout { subject, others };
-enum class RuleStrength { strong, weak };  ///< strong: observed directly; weak: inferred
+/// strong: observed directly; weak: inferred from times; derived: follows from the manifest, the
+/// configuration and the kernel's launch rule, and was not measured. The stronger comes first.
+enum class RuleStrength { strong, weak, derived };
 std::string_view to_string(RuleStrength value);
 
 /// Holds for a finding of that analysis whose figures satisfy all predicates.
@@ -42,6 +44,7 @@ struct CauseRule {
   RuleStrength strength = RuleStrength::strong;
   RuleAbout about = RuleAbout::subject;
   std::vector<std::string> plans;  ///< plans of the objective: "hot", "cold", "eager"; empty: any
+  bool here = false;  ///< of a cause with scope kernel: counts only for the finding's problem
 };
 
 /// A measurement that would decide. The strings of `arguments` may hold {variant}, {problem} (one

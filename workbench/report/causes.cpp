@@ -68,7 +68,12 @@ std::string state_words(const Json& cause) {
 
 std::string table_of(const Facts* facts, const std::vector<const Json*>& causes) {
   Table table({"cause", "state", "evidence", "gain of the best remedy>", "remedies"});
+  std::string elsewhere;
   for (const Json* cause : causes) {
+    if (!text(*cause, "not_applicable").empty()) {
+      elsewhere += (elsewhere.empty() ? "" : ", ") + code(text(*cause, "cause"), 40);
+      continue;
+    }
     std::string what = fmt::format("{} ({})", inline_text(text(*cause, "title"), 80),
                                    code(text(*cause, "cause"), 40));
     const auto where = strings(*cause, "where");
@@ -77,7 +82,8 @@ std::string table_of(const Facts* facts, const std::vector<const Json*>& causes)
     table.row({what, state_words(*cause), evidence_words(facts, *cause), gain_words(*cause),
                joined(strings(*cause, "remedies"), 4)});
   }
-  return table.empty() ? std::string() : table.str() + "\n";
+  if (!elsewhere.empty()) elsewhere = "Cannot be at work here: " + elsewhere + ".\n\n";
+  return (table.empty() ? std::string() : table.str() + "\n") + elsewhere;
 }
 
 /// The command line "sdpa-wb measure VARIANT --problem '…' --plan eager"; the variant is

@@ -4,6 +4,8 @@
 // to verify it. It uses only the log.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyze/scaling.hpp"
 #include "core/json.hpp"
 #include "report/causes.hpp"
@@ -64,17 +66,73 @@ std::string impact_words(const Page& page) {
   return out;
 }
 
+/// "under utilisation on P1 and P2: SENTENCE (derived)"
+std::string cause_and_proof(const Page& page, const Json& cause) {
+  std::string out = inline_text(text(cause, "title"), 100);
+  const auto where = strings(cause, "where");
+  const auto share = number(cause, "share_frac");
+  if (!where.empty() && share && *share < 0.995) {
+    out += " on " + count(static_cast<std::int64_t>(where.size()), "problem");
+  }
+  return out + fmt::format(" ({} evidence): {}", inline_text(text(cause, "strength"), 10),
+                           first_evidence(page.facts, cause));
+}
+
+/// The causes of a state that can be at work here, by title.
+std::string titles_of(const std::vector<const Json*>& causes, std::size_t most) {
+  std::string out;
+  std::size_t left = 0, shown = 0;
+  for (const Json* cause : causes) {
+    if (!text(*cause, "not_applicable").empty()) continue;
+    if (shown == most) {
+      ++left;
+      continue;
+    }
+    out += (out.empty() ? "" : ", ") + inline_text(text(*cause, "title"), 100);
+    ++shown;
+  }
+  if (left > 0) out += fmt::format(" and {} more", left);
+  return out;
+}
+
+/// Those supported of the start and not of the incumbent: what the session removed.
+std::vector<const Json*> removed_causes(const Json& decided) {
+  std::vector<const Json*> removed;
+  const auto now = causes_of(decided, "supported");
+  for (const Json* cause : causes_of(field(decided, "start"), "supported")) {
+    const bool is_left = std::any_of(now.begin(), now.end(), [&](const Json* other) {
+      return text(*other, "cause") == text(*cause, "cause");
+    });
+    if (!is_left) removed.push_back(cause);
+  }
+  return removed;
+}
+
+/// One paragraph: cause, proof, what it is not; then impact and fix.
 std::string summary(const Page& page, const Json& decided) {
   std::string out = "## Summary\n\n";
   const auto supported = causes_of(decided, "supported");
-  if (supported.empty()) {
-    return out + "- Root cause: none is supported by what this log holds\n- Impact: " +
-           impact_words(page) + "\n\n";
+  const auto removed = removed_causes(decided);
+  for (const Json* cause : removed) {
+    out += fmt::format("Root cause of the start {}, which {} no longer has: {}. ",
+                       code(text(field(decided, "start"), "subject"), 60),
+                       code(text(decided, "subject"), 60), cause_and_proof(page, *cause));
   }
+  if (!supported.empty()) {
+    out += fmt::format("Root cause now: {}. ", cause_and_proof(page, *supported.front()));
+  } else if (decided.is_object()) {
+    out += "Nothing that the log holds supports a cause of the present kernel. ";
+  } else {
+    out += "No causes were decided in this log. ";
+  }
+  const std::string refuted = titles_of(causes_of(decided, "refuted"), 6);
+  if (!refuted.empty()) out += fmt::format("It is not: {}. ", refuted);
+  const std::string open = titles_of(causes_of(decided, "undecided"), 4);
+  if (!open.empty()) out += fmt::format("Open: {}. ", open);
+  out += fmt::format("\n\n- Impact: {}\n", impact_words(page));
+  if (supported.empty()) return out + "\n";
   const Json& first = *supported.front();
-  out += fmt::format("- Root cause: {}\n- Evidence: {}\n- Impact: {}\n- Fix: {}\n",
-                     inline_text(text(first, "title"), 100), first_evidence(page.facts, first),
-                     impact_words(page), remedy_words(first));
+  out += fmt::format("- Fix: {}\n", remedy_words(first));
   const std::string gain = gain_words(first);
   if (gain != "-") out += fmt::format("- Expected of the best fix: {} over the suite\n", gain);
   return out + "\n";

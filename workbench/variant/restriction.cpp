@@ -299,6 +299,10 @@ Result<Restriction> Restriction::parse(std::string_view text) {
   return RestrictionParser(text).run();
 }
 
+Result<std::int64_t> Restriction::value(const std::map<std::string, std::int64_t>& values) const {
+  return m_root->value(values);
+}
+
 Result<bool> Restriction::holds(const std::map<std::string, std::int64_t>& values) const {
   WB_TRY_ASSIGN(const std::int64_t value, m_root->value(values));
   return value != 0;

@@ -26,6 +26,8 @@ class Restriction {
   /// True when the value is not 0; && and || stop early. Errors: invalid (unknown name, division by
   /// zero, overflow).
   [[nodiscard]] Result<bool> holds(const std::map<std::string, std::int64_t>& values) const;
+  /// The expression's value; comparisons are 1 or 0. Errors as above.
+  [[nodiscard]] Result<std::int64_t> value(const std::map<std::string, std::int64_t>& values) const;
   /// Sorted and unique.
   [[nodiscard]] std::vector<std::string> names() const;
 

@@ -4,18 +4,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "analyze/analysis.hpp"
 #include "analyze/compiled_code.hpp"
+#include "analyze/derived.hpp"
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
+#include "measure/plan.hpp"
 #include "problem/attention.hpp"
 #include "report/evidence.hpp"
 #include "report/facts.hpp"
 #include "report/report.hpp"
+#include "variant/restriction.hpp"
 #include "verbs/situation.hpp"
 
 namespace wb::verbs {
@@ -70,18 +77,79 @@ void add_recorded(const IterationView& where, std::vector<Finding>& findings) {
   }
 }
 
+/// The rivals of the log, with the comparisons in which each was timed.
+std::map<std::string, std::vector<const session::Fact*>> timed_rivals(const SessionView& view) {
+  std::map<std::string, std::vector<const session::Fact*>> rivals;
+  const auto add = [&](const IterationView& part) {
+    for (const session::Fact& one : part.comparisons) {
+      if (text_of(one.payload, "role") != "rival") continue;
+      rivals[text_of(one.payload, "against")].push_back(&one);
+    }
+  };
+  for (const IterationView& iteration : view.iterations) add(iteration);
+  add(view.outside);
+  return rivals;
+}
+
+/// Every turn begins with calls that nobody times, until two blocks agree or their time is over;
+/// the flag not_settled tells the latter.
+void add_warming(const SessionView& view, std::vector<Finding>& findings) {
+  for (const auto& [rival, comparisons] : timed_rivals(view)) {
+    const auto is_unsettled = [](const session::Fact* one) {
+      const auto flags = strings_of(one->payload, "flags");
+      return std::find(flags.begin(), flags.end(), measure::k_flag_not_settled) != flags.end();
+    };
+    const auto unsettled = std::count_if(comparisons.begin(), comparisons.end(), is_unsettled);
+    Finding finding;
+    finding.analysis = "warming";
+    finding.statement = fmt::format(
+        "every turn of {} began with calls that nobody timed; its times had settled in {} of {} "
+        "comparisons",
+        rival, static_cast<std::int64_t>(comparisons.size()) - unsettled, comparisons.size());
+    finding.figures = {{"subject", rival},
+                       {"state", unsettled == 0 ? "settled" : "warmed"},
+                       {"comparisons", comparisons.size()},
+                       {"not_settled", unsettled}};
+    finding.events = {comparisons.front()->seq, comparisons.back()->seq};
+    findings.push_back(std::move(finding));
+  }
+}
+
+/// Whether a kernel of the subject's build spills registers; nothing without a record.
+std::optional<bool> spills_of(const SessionView& view, const std::string& subject) {
+  std::optional<bool> spills;
+  const auto look = [&](const IterationView& part) {
+    for (const session::Fact& built : part.built) {
+      const Json& ptxas = member_of(built.payload, "ptxas");
+      if (text_of(built.payload, "subject") != subject || !ptxas.is_object()) continue;
+      const auto record = variant::ptxas_record_from_json(ptxas);
+      if (!record.ok() || record->kernels.empty()) continue;
+      spills = record->spilling_left_out > 0 ||
+               std::any_of(record->kernels.begin(), record->kernels.end(),
+                           [](const variant::KernelResources& kernel) {
+                             return variant::spilled_bytes(kernel) > 0;
+                           });
+    }
+  };
+  for (const IterationView& iteration : view.iterations) look(iteration);
+  look(view.outside);
+  return spills;
+}
+
 /// The present analyses' findings on the log, findings on builds, and those of probes, which were
 /// taken outside iterations. A new session without rivals has no comparison; then the baseline's
 /// recorded findings count.
 LogFindings findings_of(const SessionView& view) {
   report::LogEvidence log = report::log_evidence(view);
-  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps)};
+  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps), {}};
   if (log.evidence.observations.empty()) {
     if (const IterationView* holder = incumbent_iteration(view))
       add_recorded(*holder, result.findings);
   }
+  result.evidence = std::move(log.evidence);
   add_build_findings(view, result.findings);
   add_recorded(view.outside, result.findings);
+  add_warming(view, result.findings);
   return result;
 }
 
@@ -89,10 +157,32 @@ LogFindings findings_of(const SessionView& view) {
 
 LogFindings iteration_findings(const SessionView& view, const IterationView& iteration) {
   report::LogEvidence log = report::iteration_evidence(view, iteration);
-  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps)};
+  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps), {}};
   if (log.evidence.observations.empty()) add_recorded(iteration, result.findings);
+  result.evidence = std::move(log.evidence);
   add_build_findings(view, result.findings);
+  add_warming(view, result.findings);
   return result;
+}
+
+void add_derived(const DecidedCauses& catalogues, const Session& session, const SessionView& view,
+                 const Target& target, LogFindings& log) {
+  const auto stored = stored_variant(session, view, target.subject);
+  if (!stored.ok()) return;
+  const variant::Manifest& manifest = stored->first.manifest;
+  const auto complete = variant::complete_configuration(manifest, stored->second);
+  analyze::DerivedInput input;
+  input.subject = target.subject;
+  input.manifest = &manifest;
+  input.configuration = complete.ok() ? *complete : stored->second;
+  input.spills = spills_of(view, target.subject);
+  for (const catalogue::LaunchRule& rule : catalogues.launches) {
+    if (rule.kernel == manifest.name) input.rule = &rule;
+  }
+  for (const advise::TargetProblem& one : target.problems) input.problems.push_back(one.problem);
+  for (Finding& finding : analyze::derived_findings(input, log.evidence)) {
+    log.findings.push_back(std::move(finding));
+  }
 }
 
 Result<DecidedCauses> cause_catalogues(const Services& services) {
@@ -100,6 +190,8 @@ Result<DecidedCauses> cause_catalogues(const Services& services) {
   WB_TRY_ASSIGN(decided.causes, catalogue::load_causes(services.file_system, services.search_path));
   WB_TRY_ASSIGN(decided.techniques,
                 catalogue::load_techniques(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(decided.launches,
+                catalogue::load_launches(services.file_system, services.search_path));
   return decided;
 }
 
@@ -111,6 +203,7 @@ Result<Target> target_of(const SessionView& view, const Situation& situation) {
   target.architecture = situation.architecture;
   target.plan = to_string(settings.objective.plan);
   target.techniques = situation.techniques;
+  target.has_others = !timed_rivals(view).empty();
   for (const advise::RoadmapProblem& one : situation.problems) {
     target.problems.push_back({one.problem, one.weight});
   }
@@ -132,7 +225,7 @@ namespace {
 
 /// The start, if another variant is the incumbent now: its causes show what the session fixed.
 Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
-                const std::vector<Finding>& findings) {
+                LogFindings& log) {
   const std::string start = report::Facts(view).start;
   if (start.empty() || start == decided.target.subject) return nullptr;
   Target target = decided.target;
@@ -141,9 +234,10 @@ Json start_json(const Session& session, const SessionView& view, const DecidedCa
   if (const auto stored = stored_variant(session, view, start)) {
     target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
   }
+  add_derived(decided, session, view, target, log);
   return {{"subject", start},
-          {"causes",
-           causes_list(advise::diagnose(decided.causes, decided.techniques, target, findings))}};
+          {"causes", causes_list(advise::diagnose(decided.causes, decided.techniques, target,
+                                                  log.findings))}};
 }
 
 }  // namespace
@@ -154,19 +248,33 @@ Result<Json> causes_json(const Services& services, const Session& session,
   WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
   WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   LogFindings log = findings_of(view);
+  add_derived(decided, session, view, decided.target, log);
   decide(decided, log.findings);
   return Json{{"subject", decided.target.subject},
               {"plan", decided.target.plan},
               {"causes", causes_list(decided.diagnoses)},
-              {"start", start_json(session, view, decided, log.findings)},
+              {"start", start_json(session, view, decided, log)},
               {"gaps", std::move(log.gaps)}};
 }
 
-Result<DecidedCauses> decide_causes(const Services& services, const SessionView& view,
-                                    const Situation& situation) {
+SessionView with_present_causes(const Services& services, const Session& session,
+                                const SessionView& view) {
+  SessionView present = view;
+  auto made = causes_json(services, session, view);
+  if (!made.ok()) return present;
+  const bool is_recorded =
+      present.causes && member_of(present.causes->payload, "causes") == member_of(*made, "causes");
+  // What no event holds is cited by none.
+  if (!is_recorded) present.causes = session::Fact{0, view.last_t, *std::move(made)};
+  return present;
+}
+
+Result<DecidedCauses> decide_causes(const Services& services, const Session& session,
+                                    const SessionView& view, const Situation& situation) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   LogFindings log = findings_of(view);
+  add_derived(decided, session, view, decided.target, log);
   decide(decided, log.findings);
   decided.gaps = std::move(log.gaps);
   return decided;

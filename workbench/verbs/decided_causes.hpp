@@ -10,6 +10,7 @@
 
 #include "advise/diagnosis.hpp"
 #include "advise/roadmap.hpp"
+#include "catalogue/launches.hpp"
 #include "core/json_fwd.hpp"
 #include "engine/verb.hpp"
 #include "session/session.hpp"
@@ -20,6 +21,7 @@ namespace wb::verbs {
 struct DecidedCauses {
   std::vector<catalogue::Cause> causes;
   std::vector<catalogue::Technique> techniques;
+  std::vector<catalogue::LaunchRule> launches;
   advise::Target target;
   std::vector<advise::Diagnosis> diagnoses;
   std::vector<std::string> gaps;  ///< facts in the log that no finding shows
@@ -34,7 +36,12 @@ Result<advise::Target> target_of(const session::SessionView& view,
 struct LogFindings {
   std::vector<measure::Finding> findings;
   std::vector<std::string> gaps;  ///< facts in the log that no finding shows
+  measure::Evidence evidence;     ///< what the findings rest on
 };
+/// Adds what follows from the target's stored manifest, configuration and launch rule; nothing
+/// where the session does not have its sources.
+void add_derived(const DecidedCauses& catalogues, const session::Session& session,
+                 const session::SessionView& view, const advise::Target& target, LogFindings& log);
 /// Findings of the present analyses on one iteration's measurements and builds.
 LogFindings iteration_findings(const session::SessionView& view,
                                const session::IterationView& iteration);
@@ -44,12 +51,18 @@ void decide(DecidedCauses& decided, const std::vector<measure::Finding>& finding
 
 /// Decides the causes of the incumbent. Errors: those of the catalogues.
 Result<DecidedCauses> decide_causes(const engine::Services& services,
+                                    const session::Session& session,
                                     const session::SessionView& view,
                                     const advise::Situation& situation);
 
 /// subject, plan, causes, start and gaps, as `diagnose` answers. Errors: those of decide_causes().
 Result<Json> causes_json(const engine::Services& services, const session::Session& session,
                          const session::SessionView& view);
+/// The view with the causes that causes_json() decides in place of the recorded ones, so that a
+/// page never says other than `diagnose`; as it is where nothing can be decided.
+session::SessionView with_present_causes(const engine::Services& services,
+                                         const session::Session& session,
+                                         const session::SessionView& view);
 /// The answer of `diagnose` on a session. Errors: those of decide_causes();
 /// not_found (no such iteration); invalid (it was never timed).
 Result<Json> diagnose_session(const engine::Services& services, const session::Session& session,

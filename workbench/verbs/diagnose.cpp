@@ -50,13 +50,14 @@ const IterationView* measured_in(const SessionView& view, const std::string& sub
 /// The causes of one iteration's candidate.
 std::vector<Diagnosis> causes_of(const session::Session& session, const SessionView& view,
                                  const DecidedCauses& catalogues, const IterationView& iteration,
-                                 const LogFindings& log) {
+                                 LogFindings log) {
   advise::Target target = catalogues.target;
   target.subject = candidate_of(iteration);
   target.techniques.clear();
   if (const auto stored = stored_variant(session, view, target.subject)) {
     target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
   }
+  add_derived(catalogues, session, view, target, log);
   return advise::diagnose(catalogues.causes, catalogues.techniques, target, log.findings);
 }
 
@@ -224,7 +225,8 @@ const Verb& verb_diagnose() {
                 {"plan", "string: of the objective"},
                 {"causes",
                  "list: cause, title, theory, test, prediction, state (supported, refuted, "
-                 "undecided), strength, contradictory, where, share_frac, evidence, needs, "
+                 "undecided), strength, contradictory, not_applicable, where, share_frac, "
+                 "evidence, needs, "
                  "remedies, gain (speedup over the suite: low, expected, high); the most important "
                  "first (docs/contracts/causes.md)"},
                 {"start", "map or null: subject and causes of the start, if another holds now"},

@@ -135,11 +135,13 @@ Result<Json> take(Context& context, const std::string& probe, const Problem& bas
   return time_probe(context, probe, base, args);
 }
 
-/// Probes of undecided causes, without duplicates, in order of importance.
+/// Probes of causes that no measurement decided yet, without duplicates, in order of importance.
 std::vector<std::string> probes_of(const DecidedCauses& decided) {
   std::vector<std::string> probes;
   for (const advise::Diagnosis& diagnosis : decided.diagnoses) {
-    if (diagnosis.state != measure::HypothesisState::undecided) continue;
+    const bool is_measured =
+        diagnosis.strength && diagnosis.strength != catalogue::RuleStrength::derived;
+    if (is_measured) continue;
     for (const catalogue::CauseNeed& need : diagnosis.cause->needs) {
       const bool is_known = std::find(probes.begin(), probes.end(), need.probe) != probes.end();
       const bool is_of_gpu = need.probe == "profile" || need.probe == "sass";
@@ -178,7 +180,8 @@ Result<Json> diagnose_measuring(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const session::SessionView* view,
                 context.session->current(session::FoldDepth::full));
   WB_TRY_ASSIGN(const advise::Situation situation, situation_of(*context.session, *view));
-  WB_TRY_ASSIGN(const DecidedCauses before, decide_causes(context.services, *view, situation));
+  WB_TRY_ASSIGN(const DecidedCauses before,
+                decide_causes(context.services, *context.session, *view, situation));
   Json measured = Json::array();
   const std::optional<Problem> base = smallest(context.settings.suite);
   for (const std::string& probe : base ? probes_of(before) : std::vector<std::string>()) {

@@ -13,6 +13,7 @@
 #include "outcome/outcome.hpp"
 #include "report/report.hpp"
 #include "verbs/arguments.hpp"
+#include "verbs/decided_causes.hpp"
 #include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"
 
@@ -92,7 +93,17 @@ Result<Json> report_of(const Services& services, const Session& session, const J
     WB_TRY_ASSIGN(text, html::session_html(session));
   } else {
     WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
-    WB_TRY_ASSIGN(text, page_of(services, session, *current, kind, args));
+    // Pages say what `diagnose` says of the same log. Of a session that still runs the causes are said
+    // once its log holds them.
+    const bool explains = kind == "root-cause" || kind == "bottleneck" || kind == "handover" ||
+                          ((kind == "session" || kind == "full") &&
+                           (current->causes || current->status == session::SessionStatus::closed));
+    if (explains) {
+      WB_TRY_ASSIGN(text, page_of(services, session,
+                                  with_present_causes(services, session, *current), kind, args));
+    } else {
+      WB_TRY_ASSIGN(text, page_of(services, session, *current, kind, args));
+    }
   }
   if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
   const fs::path output = args["output"].get<std::string>();

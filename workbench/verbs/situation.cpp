@@ -118,7 +118,7 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
   WB_TRY_ASSIGN(Situation situation, situation_of(session, *view));
   situation.target_ratio = target_ratio;
   // A roadmap may lack causes.
-  if (const auto decided = decide_causes(services, *view, situation)) {
+  if (const auto decided = decide_causes(services, session, *view, situation)) {
     situation.causes = advise::remedied_by(decided->diagnoses);
   }
   Json made = to_json(advise::make_roadmap(catalogue, situation));

@@ -55,6 +55,37 @@ TEST_CASE("evidence against evidence: the stronger counts, else none", "[advise]
   CHECK(both.evidence.size() == 2);
 }
 
+TEST_CASE("what was derived yields to what was measured", "[advise][causes]") {
+  const auto derived = finding("launch_rule", {{"units_most_frac", 0.1}});
+  const Diagnosis alone = of("under_utilisation", {derived});
+  CHECK(alone.state == HypothesisState::supported);
+  CHECK(alone.strength == RuleStrength::derived);
+  const auto inferred = finding("parallelism", {{"parallelism_only", "no"}});
+  const Diagnosis weak = of("under_utilisation", {derived, inferred});
+  CHECK(weak.state == HypothesisState::refuted);
+  CHECK(weak.strength == RuleStrength::weak);
+  CHECK_FALSE(weak.is_contradictory);
+}
+
+TEST_CASE("a rule of a kernel's cause may count for its problem only", "[advise][causes]") {
+  Target who = target();
+  who.problems.push_back({problem_of(k_large), 3});
+  const auto idle = finding("launch_rule", {{"walks_in_series", true}, {"units_most_frac", 0.1}});
+  const Diagnosis walk = of("sequential_kv", {idle}, who);
+  CHECK(walk.state == HypothesisState::supported);
+  CHECK(walk.where == std::vector<std::string>{label(problem_of(k_small))});
+}
+
+TEST_CASE("causes of urgent problems come before larger gains elsewhere", "[advise][causes]") {
+  Target who = target();
+  who.problems[0].urgency = 1;
+  who.problems.push_back({problem_of(k_large), 1, 0});
+  const auto small = finding("launch", {{"units_frac", 0.06}});
+  const auto large = finding("roofline_share", {{"flop_share_frac", 0.8}}, k_large);
+  const auto all = diagnose(causes(), techniques(), who, {small, large});
+  CHECK(all.front().cause->id == "compute_peak");
+}
+
 TEST_CASE("a cause may be at work on one problem and not on another", "[advise][causes]") {
   Target who = target();
   who.problems.push_back({problem_of(k_large), 3});
@@ -85,15 +116,21 @@ TEST_CASE("plans, backends and kinds of problems keep rules and causes out", "[a
   Target cpu = target();
   cpu.backend = "cpu";
   cpu.problems = {{problem_of("B=1 Hq=8 Sq=512 D=64 f32"), 1}};
-  for (const Diagnosis& one : diagnose(causes(), techniques(), cpu, {})) {
-    CHECK(one.cause->id != "bank_conflicts");
-    CHECK(one.cause->id != "tensor_cores_unused");
-  }
+  // What cannot be at work is refuted with the reason, and comes last.
+  const auto on_cpu = diagnose(causes(), techniques(), cpu, {});
+  CHECK(on_cpu.size() == causes().size());
+  CHECK(on_cpu.front().not_applicable.empty());
+  CHECK_FALSE(on_cpu.back().not_applicable.empty());
+  const Diagnosis banks = of("bank_conflicts", {}, cpu);
+  CHECK(banks.state == HypothesisState::refuted);
+  CHECK(banks.not_applicable.find("cuda") != std::string::npos);
+  CHECK(of("under_utilisation", {}, cpu).not_applicable.empty());
   Target exact = target();
   exact.problems = cpu.problems;
-  for (const Diagnosis& one : diagnose(causes(), techniques(), exact, {})) {
-    CHECK(one.cause->id != "tensor_cores_unused");
-  }
+  CHECK(of("tensor_cores_unused", {}, exact).not_applicable.find("dtype") != std::string::npos);
+  Target alone = target();
+  alone.has_others = false;
+  CHECK_FALSE(of("unwarmed_reference", {}, alone).not_applicable.empty());
   Target unknown;  // of files without a device every cause is asked
   CHECK(diagnose(causes(), techniques(), unknown, {}).size() == causes().size());
 }

@@ -50,7 +50,7 @@ TEST_CASE("rules name analyses that are there, and needs are calls that verbs ta
           "[engine][causes]") {
   const auto causes = load_causes(RealFileSystem(), {{source_dir()}});
   REQUIRE(causes.ok());
-  std::set<std::string_view> known{"sass", "ptxas"};
+  std::set<std::string_view> known{"sass", "ptxas", "configuration", "launch_rule", "warming"};
   for (const Analysis& analysis : analyses()) known.insert(analysis.name);
   for (const Cause& cause : *causes) {
     for (const auto* rules : {&cause.supported, &cause.refuted}) {
@@ -151,7 +151,7 @@ TEST_CASE("the end of a session keeps its causes, told by report and roadmap", "
   CHECK(kept["subject"].get<std::string>().rfind("cpu_tiled@", 0) == 0);
   CHECK(kept["start"]["subject"].get<std::string>().rfind("cpu_unfused@", 0) == 0);
   CHECK(cause_in(kept["start"], "sequential_kv")["state"] == "supported");
-  CHECK(cause_in(kept, "sequential_kv")["state"] == "undecided");
+  CHECK(cause_in(kept, "sequential_kv")["strength"] != "strong");  // nobody measured its walk
   CHECK(decided.back().seq < bench.events("roadmap_made").back().seq);
   const std::string report =
       *RealFileSystem().read(bench.session / "reports" / "session_full.md", 1 << 20);
