@@ -147,10 +147,10 @@ TEST_CASE("the user's ideas are kept beside the shipped ones", "[catalogue][idea
   CHECK(ideas[0].parameters.at("STAGES") == 3);
   CHECK_FALSE(ideas[0].is_foreign());
   CHECK(ideas[1].is_foreign());
-  const auto again = add_users_ideas(files, root, {idea_from({})});
+  const auto again = add_users_ideas(files, root, {idea_from(Json::object())});
   REQUIRE_FALSE(again.ok());
   CHECK(again.error().code == ErrorCode::invalid);
-  const auto nowhere = add_users_ideas(files, {}, {idea_from({})});
+  const auto nowhere = add_users_ideas(files, {}, {idea_from(Json::object())});
   REQUIRE_FALSE(nowhere.ok());
   CHECK(nowhere.error().code == ErrorCode::usage);
   REQUIRE(files.write_atomic(ideas_file(root), "{", Durability::none).ok());
