@@ -17,6 +17,7 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import geometric_mean
 
+import backtest
 import sdpa_workbench as wb
 import trust
 from recorded import REGIMES, ROOT, Recorded, archive_of, link
@@ -278,6 +279,8 @@ def pages_of(recorded):
     listed.append(
         ("trust.md", "Can the answers be trusted: equal code, planted slowdowns, clocks?")
     )
+    made["backtest.md"] = NOTE + "\n" + backtest.page(BUILD)
+    listed.append(("backtest.md", "Would the advice have found the next win of recorded climbs?"))
     made["README.md"] = index_page(recorded, listed)
     files = {HERE / name: text for name, text in made.items()}
     files[KERNELS] = kernels_page(recorded, KERNELS.read_text())

@@ -67,6 +67,12 @@ Json entry_json(const RoadmapEntry& entry) {
           {"why", entry.why},
           {"causes", entry.causes},
           {"events", entry.events},
+          {"ideas", entry.ideas},
+          {"how", entry.how},
+          {"family", technique.family},
+          {"calibration", entry.calibration},
+          {"effect", entry.effect.tried > 0 ? to_json(entry.effect) : Json(nullptr)},
+          {"foreign", entry.is_foreign},
           {"source", technique.impact_source},
           {"hours_low", technique.hours_low},
           {"hours_high", technique.hours_high},
@@ -81,11 +87,26 @@ Json entry_json(const RoadmapEntry& entry) {
 
 Json to_json(const Roadmap& roadmap) {
   Json entries = Json::array(), left = Json::array(), stages = Json::array();
+  Json room = Json::array(), families = Json::object();
   for (const RoadmapEntry& entry : roadmap.entries) entries.push_back(entry_json(entry));
   for (const NotAdvised& one : roadmap.not_advised) {
     left.push_back({{"technique", one.technique},
                     {"reason", one.reason},
-                    {"event", one.event > 0 ? Json(one.event) : Json(nullptr)}});
+                    {"event", one.event > 0 ? Json(one.event) : Json(nullptr)},
+                    {"loser", one.is_loser},
+                    {"expected", or_null(one.expected)}});
+  }
+  for (const RoomLeft& one : roadmap.room) {
+    room.push_back({{"bound", one.bound},
+                    {"room", one.room},
+                    {"problems", one.problems},
+                    {"steps", one.steps},
+                    {"measure", one.measure},
+                    {"says", one.says},
+                    {"events", one.events}});
+  }
+  for (const auto& [family, calibration] : roadmap.families) {
+    families[family] = {{"share", calibration.share}, {"count", calibration.count}};
   }
   for (const RoadmapStage& stage : roadmap.stages) {
     stages.push_back({{"techniques", stage.techniques},
@@ -99,7 +120,9 @@ Json to_json(const Roadmap& roadmap) {
   return {{"calibration",
            {{"share", roadmap.calibration.share},
             {"count", roadmap.calibration.count},
-            {"events", roadmap.calibration.events}}},
+            {"events", roadmap.calibration.events},
+            {"families", std::move(families)}}},
+          {"room", std::move(room)},
           {"entries", entries},
           {"not_advised", left},
           {"stages", stages},

@@ -40,16 +40,26 @@ std::string exclusion(const catalogue::Technique& technique,
   return {};
 }
 
-SuiteGain::SuiteGain(const catalogue::Technique& technique, double calibration)
+SuiteGain::SuiteGain(const catalogue::Technique& technique, double calibration,
+                     const std::vector<double>& measured)
     : m_low(std::log(technique.impact_low)),
       // The range is measured or bounded, so the calibrated value must stay in it.
       m_middle(std::clamp(
           calibration * (std::log(technique.impact_low) + std::log(technique.impact_high)) / 2,
           std::log(technique.impact_low), std::log(technique.impact_high))),
-      m_high(std::log(technique.impact_high)) {}
+      m_high(std::log(technique.impact_high)) {
+  if (measured.empty()) return;
+  double sum = m_middle;
+  for (const double one : measured) {
+    sum += one;
+    m_low = std::min(m_low, one);
+    m_high = std::max(m_high, one);
+  }
+  m_middle = sum / static_cast<double>(measured.size() + 1);
+}
 
 void SuiteGain::add_helped(double weight, std::optional<double> room_ratio) {
-  const double room = room_ratio ? std::max(0.0, std::log(*room_ratio)) : m_high;
+  const double room = room_ratio ? std::max(0.0, std::log(*room_ratio)) : std::max(0.0, m_high);
   m_low_sum += weight * std::min(m_low, room);
   m_middle_sum += weight * std::min(m_middle, room);
   m_high_sum += weight * std::min(m_high, room);

@@ -35,8 +35,10 @@ std::string exclusion(const catalogue::Technique& technique,
 class SuiteGain {
  public:
   /// `calibration`: the share of predicted logarithms that was measured so far; it moves the
-  /// expected gain within the catalogue's range.
-  explicit SuiteGain(const catalogue::Technique& technique, double calibration = 1);
+  /// expected gain within the catalogue's range. `measured`: logarithms of isolated trials, which
+  /// count beside that expectation, each as much as it, and widen the range.
+  explicit SuiteGain(const catalogue::Technique& technique, double calibration = 1,
+                     const std::vector<double>& measured = {});
   /// Adds a problem on which it has no effect.
   void add_untouched(double weight) { m_weight += weight; }
   /// Adds a problem on which it helps; without `room_ratio` the distance to its bound is unknown.

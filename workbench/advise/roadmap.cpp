@@ -8,6 +8,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "advise/candidates.hpp"
 #include "advise/remedy.hpp"
 
 namespace wb::advise {
@@ -27,8 +28,9 @@ const PastAttempt* best_try(const Situation& situation, std::string_view techniq
   return best;
 }
 
-/// Why it is no candidate, or nothing.
-std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& situation) {
+/// Why it is no step at all, or nothing.
+std::optional<NotAdvised> obstacle(const Candidate& candidate, const Situation& situation) {
+  const Technique& technique = *candidate.technique;
   const auto because = [&technique](std::string reason, std::int64_t event = 0) {
     return NotAdvised{technique.name, std::move(reason), event};
   };
@@ -41,21 +43,49 @@ std::optional<NotAdvised> obstacle(const Technique& technique, const Situation& 
       [&](const RoadmapProblem& one) { return catalogue::is_of(technique.kind, one.problem); });
   if (!concerns_any) return because("no problem of the suite is of its kind");
   const PastAttempt* tried = best_try(situation, technique.name);
-  if (tried != nullptr && !tried->won) {
-    return because(tried->speedup ? fmt::format("tried here: {:.2f}x, no gain", *tried->speedup)
-                                  : "tried here without a figure: mend that one first",
-                   tried->event);
+  if (tried == nullptr || tried->won) return std::nullopt;
+  if (!tried->speedup) {
+    return because("tried here without a figure: mend that one first", tried->event);
   }
-  return std::nullopt;
+  NotAdvised result = because(fmt::format("{}, {:.2f}x, no gain",
+                                          tried->is_alone ? "known loser here: tried here"
+                                                          : "tried here with other changes",
+                                          *tried->speedup),
+                              tried->event);
+  result.is_loser = tried->is_alone;
+  return result;
 }
 
-/// Its expected gain over the suite.
-RoadmapEntry rate(const Technique& technique, const Situation& situation, double calibration) {
+/// Logarithms of its isolated trials on other kernels or problems of this kind of device.
+std::vector<double> logs_of(const Effect& effect) {
+  std::vector<double> logs;
+  for (const Trial* trial : effect.trials) {
+    if (trial->speedup && *trial->speedup > 0) logs.push_back(std::log(*trial->speedup));
+  }
+  return logs;
+}
+
+/// Its expected gain over the suite, and where it is known to lose.
+struct Rated {
   RoadmapEntry entry;
+  std::optional<KnownLoss> loss;  ///< on one of the problems that it would help
+};
+
+Rated rate(const Candidate& candidate, const Situation& situation,
+           const std::map<std::string, Calibration>& families) {
+  const Technique& technique = *candidate.technique;
+  Rated rated;
+  RoadmapEntry& entry = rated.entry;
   entry.technique = &technique;
+  entry.how = candidate.how;
+  entry.is_foreign = candidate.is_foreign();
+  for (const catalogue::Idea* idea : candidate.ideas) entry.ideas.push_back(idea->id);
+  const auto family = families.find(technique.family);
+  if (family != families.end()) entry.calibration = family->second.share;
+  entry.effect = effect_of(situation.trials, technique.name, situation.backend);
   const auto causes = situation.causes.find(technique.name);
   if (causes != situation.causes.end()) entry.causes = causes->second;
-  SuiteGain gain(technique, calibration);
+  SuiteGain gain(technique, entry.calibration, logs_of(entry.effect));
   double known = 0, shown = 0;
   std::set<std::string> bounds;
   for (const RoadmapProblem& one : situation.problems) {
@@ -66,6 +96,16 @@ RoadmapEntry rate(const Technique& technique, const Situation& situation, double
       gain.add_untouched(one.weight);
       continue;
     }
+    if (candidate.is_idea && !covers(candidate.ideas.front()->scope, situation.device,
+                                     situation.architecture, one.problem)) {
+      gain.add_untouched(one.weight);
+      continue;
+    }
+    if (auto loss = known_loss(candidate, situation, one.problem)) {
+      gain.add_untouched(one.weight);
+      if (!rated.loss) rated.loss = std::move(loss);
+      continue;
+    }
     gain.add_helped(one.weight, one.room_ratio);
     if (!is_known) continue;
     shown += one.weight;
@@ -73,7 +113,7 @@ RoadmapEntry rate(const Technique& technique, const Situation& situation, double
     entry.events.insert(entry.events.end(), one.events.begin(), one.events.end());
   }
   const auto mean = gain.mean();
-  if (!mean) return entry;
+  if (!mean) return rated;
   entry.low = mean->low;
   entry.expected = mean->expected;
   entry.high = mean->high;
@@ -85,13 +125,24 @@ RoadmapEntry rate(const Technique& technique, const Situation& situation, double
                   ? "what bounds the problems was not measured"
                   : fmt::format("{:.0f} % of the suite is bound by {}, which it works against",
                                 100 * shown / weights, fmt::join(bounds, " and "));
-  return entry;
+  return rated;
 }
 
-/// The order: the expected logarithm, reduced without measured evidence.
-double merit(const RoadmapEntry& entry) {
-  const double gain = std::log(entry.expected);
-  return entry.strength == EvidenceStrength::strong ? gain : k_weak_merit * gain;
+/// A parameter takes minutes where a rewrite takes hours.
+constexpr double k_switch_merit = 3, k_cause_merit = 1.5, k_unready_merit = 0.5;
+
+/// The order: the expected logarithm, reduced without measured evidence and for what needs other
+/// techniques first, raised for what a parameter turns on and for remedies of supported causes.
+double merit(const RoadmapEntry& entry, const std::vector<std::string>& present) {
+  const Technique& technique = *entry.technique;
+  double gain = std::log(entry.expected);
+  if (entry.strength != EvidenceStrength::strong) gain *= k_weak_merit;
+  if (entry.how.find('=') != std::string::npos) gain *= k_switch_merit;
+  if (!entry.causes.empty()) gain *= k_cause_merit;
+  const bool is_ready =
+      std::all_of(technique.needs.begin(), technique.needs.end(),
+                  [&present](const std::string& word) { return is_among(present, word); });
+  return is_ready ? gain : k_unready_merit * gain;
 }
 
 /// The geometric mean over the suite of the distances to the bounds; nothing when one is unknown.
@@ -187,8 +238,8 @@ void add_unseen(const Situation& situation, Roadmap& roadmap) {
   }
   if (!roadmap.rival_ratio) roadmap.unseen.emplace_back("how a rival stands");
   if (roadmap.calibration.count < k_least_predictions) {
-    roadmap.unseen.push_back(fmt::format("how predictions come true: {} decided, {} are needed",
-                                         roadmap.calibration.count, k_least_predictions));
+    roadmap.unseen.push_back(
+        fmt::format("how predictions come true: only {} decided", roadmap.calibration.count));
   }
   if (!situation.device_usd_per_hour) roadmap.unseen.emplace_back("what a device-hour costs");
 }
@@ -213,55 +264,86 @@ Calibration calibration_of(const std::vector<PastPrediction>& predictions) {
     // A predicted loss or no change is no prediction of a gain.
     if (!(wanted > std::log(k_least_expected)) || !std::isfinite(got)) continue;
     shares.push_back(got / wanted);
-    calibration.events.push_back(past.event);
+    if (past.is_own) calibration.events.push_back(past.event);
   }
   calibration.count = static_cast<std::int64_t>(shares.size());
-  if (calibration.count < k_least_predictions) return calibration;
+  if (shares.empty()) return calibration;
   std::sort(shares.begin(), shares.end());
   const std::size_t half = shares.size() / 2;
-  calibration.share = shares.size() % 2 == 1 ? shares[half] : (shares[half - 1] + shares[half]) / 2;
+  calibration.median =
+      shares.size() % 2 == 1 ? shares[half] : (shares[half - 1] + shares[half]) / 2;
+  const auto prior = static_cast<double>(k_least_predictions);
+  const auto count = static_cast<double>(shares.size());
+  calibration.share = std::max(0.0, (prior + count * *calibration.median) / (prior + count));
   return calibration;
 }
+
+std::map<std::string, Calibration> calibrations_of(const std::vector<PastPrediction>& predictions) {
+  std::map<std::string, std::vector<PastPrediction>> by_family;
+  for (const PastPrediction& past : predictions) {
+    if (!past.family.empty()) by_family[past.family].push_back(past);
+  }
+  std::map<std::string, Calibration> families;
+  for (const auto& [family, past] : by_family) families[family] = calibration_of(past);
+  return families;
+}
+
+namespace {
+
+/// Why a rated candidate is not worth a step, or nothing.
+std::optional<NotAdvised> shortfall(const Rated& rated) {
+  const RoadmapEntry& entry = rated.entry;
+  NotAdvised left{.technique = entry.technique->name, .reason = {}};
+  if (entry.share_frac == 0) {
+    left.reason = rated.loss ? "known loser here: " + rated.loss->words
+                             : fmt::format("works against {}, which bounds none of its problems",
+                                           fmt::join(entry.technique->helps, ", "));
+    left.event = rated.loss ? rated.loss->event : 0;
+    left.is_loser = rated.loss.has_value();
+    return left;
+  }
+  left.expected = entry.expected;
+  if (!(entry.high >= k_least_expected)) {
+    left.reason = "the problems' bounds leave it no room";
+    return left;
+  }
+  if (entry.expected >= k_least_expected) return std::nullopt;
+  left.reason =
+      fmt::format("expected {:.2f}x ({:.2f} to {:.2f})", entry.expected, entry.low, entry.high);
+  return left;
+}
+
+}  // namespace
 
 Roadmap make_roadmap(const std::vector<Technique>& catalogue, const Situation& situation) {
   Roadmap roadmap;
   roadmap.calibration = calibration_of(situation.predictions);
+  roadmap.families = calibrations_of(situation.predictions);
   roadmap.target_ratio = situation.target_ratio;
   roadmap.rival_ratio = rival_ratio_of(situation);
   if (roadmap.rival_ratio && *roadmap.rival_ratio >= roadmap.target_ratio) {
     roadmap.reached_at_stage = 0;
   }
-  // With only wrong predictions the share is 0, not negative, so that no losses are predicted.
-  const double share = std::max(0.0, roadmap.calibration.share);
-  for (const Technique& technique : catalogue) {
-    if (!is_among(technique.backends, situation.backend)) continue;
-    if (auto reason = obstacle(technique, situation)) {
+  for (const Candidate& candidate : candidates_of(catalogue, situation, roadmap.made_of_ideas)) {
+    if (auto reason = obstacle(candidate, situation)) {
       roadmap.not_advised.push_back(*std::move(reason));
       continue;
     }
-    RoadmapEntry entry = rate(technique, situation, share);
-    if (entry.share_frac == 0) {
-      roadmap.not_advised.push_back({technique.name,
-                                     "works against " +
-                                         fmt::format("{}", fmt::join(technique.helps, ", ")) +
-                                         ", which bounds none of its problems",
-                                     0});
-    } else if (!(entry.high >= k_least_expected)) {
-      roadmap.not_advised.push_back({technique.name, "the problems' bounds leave it no room", 0});
-    } else if (!(entry.expected >= k_least_expected)) {
-      roadmap.not_advised.push_back({technique.name,
-                                     fmt::format("expected {:.2f}x ({:.2f} to {:.2f})",
-                                                 entry.expected, entry.low, entry.high),
-                                     0});
+    Rated rated = rate(candidate, situation, roadmap.families);
+    if (auto reason = shortfall(rated)) {
+      roadmap.not_advised.push_back(*std::move(reason));
     } else {
-      roadmap.entries.push_back(std::move(entry));
+      roadmap.entries.push_back(std::move(rated.entry));
     }
   }
-  std::stable_sort(
-      roadmap.entries.begin(), roadmap.entries.end(),
-      [](const RoadmapEntry& a, const RoadmapEntry& b) { return merit(a) > merit(b); });
+  const std::vector<std::string>& present = situation.techniques;
+  std::stable_sort(roadmap.entries.begin(), roadmap.entries.end(),
+                   [&present](const RoadmapEntry& a, const RoadmapEntry& b) {
+                     return merit(a, present) > merit(b, present);
+                   });
   add_stages(situation, roadmap);
   add_cost(situation, roadmap);
+  add_room(situation, roadmap);
   add_unseen(situation, roadmap);
   return roadmap;
 }

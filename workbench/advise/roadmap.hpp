@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The roadmap: what to try next, with expected gain and cost. It compares techniques of the
-// catalogue that the incumbent lacks with the incumbent's measurements. A pure function; the caller
-// provides the log's facts. Every figure comes from the catalogue (with its source) or from the
-// log.
+// catalogue, and ideas of the register, that the incumbent lacks with the incumbent's measurements
+// and with what isolated trials of all sessions said. A pure function; the caller provides the
+// logs' facts. Every figure comes from the catalogue (with its source) or from a log.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "advise/effects.hpp"
+#include "catalogue/ideas.hpp"
 #include "catalogue/techniques.hpp"
 #include "core/json_fwd.hpp"
 
@@ -26,10 +29,12 @@ struct RoadmapProblem {
   std::vector<std::int64_t> events;   ///< the events of these figures
 };
 
-/// A decided prediction of this session.
+/// A prediction whose size was decided.
 struct PastPrediction {
   double predicted = 1, measured = 1;  ///< speedups
   std::int64_t event = 0;
+  std::string family = {};  ///< of the one technique or idea that was tried; empty: no single one
+  bool is_own = true;       ///< of the session that advice is given on
 };
 
 /// The result of an iteration that added the technique to its parent.
@@ -38,13 +43,26 @@ struct PastAttempt {
   std::optional<double> speedup;
   bool won = false;
   std::int64_t event = 0;
+  bool is_alone = true;  ///< nothing else changed
+};
+
+/// A cause that is undecided, and the measurement that would decide it.
+struct PendingCause {
+  std::string cause, title, command;
 };
 
 struct Situation {
   std::string incumbent;  ///< label
   std::string backend;    ///< "cpu" or "cuda"
   std::string architecture;
-  std::vector<std::string> techniques;  ///< of the incumbent in its configuration
+  std::string device;                                 ///< its name
+  std::vector<std::string> techniques;                ///< of the incumbent in its configuration
+  std::map<std::string, std::int64_t> configuration;  ///< the incumbent's
+  /// Techniques that one parameter of the incumbent's kernel turns on -> "PADDING=16".
+  std::map<std::string, std::string> switches;
+  std::vector<catalogue::Idea> ideas;
+  std::vector<Trial> trials;  ///< of all sessions, this one included
+  std::vector<PendingCause> pending;
   std::vector<RoadmapProblem> problems;
   std::vector<PastPrediction> predictions;
   std::vector<PastAttempt> tries;
@@ -58,17 +76,27 @@ struct Situation {
 
 /// Accuracy of past predictions: the share of the predicted logarithm that was measured.
 struct Calibration {
-  double share = 1;        ///< 1: as predicted; 0.5: a predicted 4x gave 2x; median
-  std::int64_t count = 0;  ///< number of predictions; below k_least_predictions share is 1
-  std::vector<std::int64_t> events;
+  /// 1: as predicted; 0.5: a predicted 4x gave 2x. The median, drawn towards 1 as if
+  /// k_least_predictions more had come true, so that a few say little; never below 0, since no
+  /// technique is expected to do harm because others were overrated.
+  double share = 1;
+  std::optional<double> median;
+  std::int64_t count = 0;            ///< number of predictions of a gain
+  std::vector<std::int64_t> events;  ///< of the own session
 };
 inline constexpr std::int64_t k_least_predictions = 3;
 
 enum class EvidenceStrength { strong, weak };
 std::string_view to_string(EvidenceStrength value);
 
+/// A technique of the catalogue, or an idea that is none of its own.
 struct RoadmapEntry {
-  const catalogue::Technique* technique = nullptr;
+  const catalogue::Technique* technique = nullptr;  ///< an idea's: its id, title and source
+  std::vector<std::string> ideas;                   ///< ids in the register
+  std::string how;          ///< "PADDING=16", or the kernel that has it; empty: to be written
+  double calibration = 1;   ///< exponent of its family
+  Effect effect;            ///< of its isolated trials
+  bool is_foreign = false;  ///< an idea of somebody else's pack
   /// Over the suite: the catalogue's range on problems whose bound it addresses, limited by their
   /// distance to it, and 1 on the others. expected: the geometric mean of the range, calibrated
   /// within it.
@@ -80,11 +108,25 @@ struct RoadmapEntry {
   std::vector<std::int64_t> events;
 };
 
-/// Why a technique of the backend is not advised.
+/// Why a technique of the backend, or an idea that fits, is not advised.
 struct NotAdvised {
   std::string technique, reason;
   std::int64_t event = 0;  ///< 0: none
+  bool is_loser = false;   ///< it lost in this scope
+  std::optional<double> expected = {};
 };
+
+/// Problems with one bound on which more than k_least_room is left.
+struct RoomLeft {
+  std::string bound;                  ///< empty: not known
+  double room = 1;                    ///< geometric mean: to the roofline or to the fastest rival
+  std::vector<std::string> problems;  ///< names, the largest room first
+  std::vector<std::string> steps;     ///< entries that work against it
+  std::vector<std::string> measure;   ///< commands that would decide what holds it
+  std::string says;                   ///< one sentence
+  std::vector<std::int64_t> events;
+};
+inline constexpr double k_least_room_left = 1.3;
 
 /// A few steps, after which to reassess.
 struct RoadmapStage {
@@ -95,8 +137,10 @@ struct RoadmapStage {
 };
 
 struct Roadmap {
-  Calibration calibration;
-  std::vector<RoadmapEntry> entries;  ///< best first
+  Calibration calibration;                      ///< over all predictions
+  std::map<std::string, Calibration> families;  ///< of predictions with a single family
+  std::vector<RoadmapEntry> entries;            ///< best first
+  std::vector<RoomLeft> room;                   ///< largest first
   std::vector<NotAdvised> not_advised;
   std::vector<RoadmapStage> stages;
   std::optional<double> rival_ratio;  ///< present value, geometric mean over problems that have one
@@ -109,10 +153,14 @@ struct Roadmap {
   std::optional<double> measuring_usd;
   bool is_list_price = false;       ///< measuring_usd is by a list price
   std::vector<std::string> unseen;  ///< facts missing in the log
+  /// Ideas as techniques, which entries point to.
+  std::vector<std::shared_ptr<const catalogue::Technique>> made_of_ideas;
 };
 
 Calibration calibration_of(const std::vector<PastPrediction>& predictions);
-/// `catalogue` must outlive the result.
+/// By family; predictions without one are in none.
+std::map<std::string, Calibration> calibrations_of(const std::vector<PastPrediction>& predictions);
+/// `catalogue` and `situation` must outlive the result.
 Roadmap make_roadmap(const std::vector<catalogue::Technique>& catalogue,
                      const Situation& situation);
 Json to_json(const Roadmap& roadmap);

@@ -52,6 +52,7 @@ Result<Technique> read_technique(const Json& json, const std::string& what) {
   technique.name = reader.string("name");
   check_word(reader, "name", technique.name, variant::known_techniques());
   technique.title = reader.string("title");
+  technique.family = reader.string_or("family", "");
   technique.backends = read_words(reader, "backends", k_technique_backends);
   technique.helps = read_words(reader, "helps", k_bounds);
   if (technique.backends.empty()) reader.fail("backends", "must name one");

@@ -16,6 +16,7 @@ namespace wb::catalogue {
 
 struct Technique {
   std::string name, title;                 ///< name: one of known_techniques()
+  std::string family;                      ///< techniques of one kind; empty: not said
   std::vector<std::string> backends;       ///< "cpu", "cuda"
   std::vector<std::string> helps;          ///< limits: "launch", "latency", "memory", "compute"
   double impact_low = 1, impact_high = 1;  ///< speedup when newly applied, measured or bounded

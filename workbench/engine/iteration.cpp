@@ -160,6 +160,7 @@ Result<void> open_iteration(Context& context, const Run& run, const Variant& var
   if (auto added = added_to(*context.session, *view, parent, techniques)) {
     opened["adds"] = *std::move(added);
   }
+  if (args.contains("idea")) opened["ideas"] = args["idea"];
   opened.update(more);
   WB_TRY(context.log("iteration_opened", std::move(opened)));
   return {};

@@ -95,6 +95,10 @@ std::string next_dollar(const Page& page, const std::vector<const IterationView*
   const Json& entries = field(made.payload, "entries");
   const std::string head = "- The next dollar: ";
   if (!entries.is_array() || entries.empty()) {
+    const Json& room = field(made.payload, "room");
+    if (room.is_array() && !room.empty()) {
+      return head + inline_text(text(room.front(), "says"), 400) + cite(made.seq) + ".\n";
+    }
     return head + "nothing is expected of it, as the catalogue has no technique left" +
            cite(made.seq) + ".\n";
   }
@@ -102,12 +106,15 @@ std::string next_dollar(const Page& page, const std::vector<const IterationView*
   const auto expected = number(first, "expected");
   const Json& calibration = field(made.payload, "calibration");
   const auto known = integer(calibration, "count").value_or(0);
+  const std::string basis =
+      field(calibration, "families").is_object()
+          ? "calibrated by predictions of its kind and by its isolated trials"
+      : known < static_cast<std::int64_t>(k_least_tries)
+          ? "the middle of its range, as too few predictions were decided here"
+          : "calibrated by the predictions that were decided here";
   std::string out =
       head + fmt::format("{} should bring {}{}, {}", code(text(first, "technique"), 40),
-                         speedup(expected), cite(made.seq),
-                         known < static_cast<std::int64_t>(k_least_tries)
-                             ? "the middle of its range, as too few predictions were decided here"
-                             : "calibrated by the predictions that were decided here");
+                         speedup(expected), cite(made.seq), basis);
   double usd = 0;
   bool is_priced = !tries.empty(), is_listed = false;
   for (const IterationView* iteration : tries) {

@@ -50,7 +50,25 @@ std::string calibration_line(const Json& roadmap) {
   const Json& calibration = field(roadmap, "calibration");
   const auto count_of = integer(calibration, "count").value_or(0);
   const auto share = number(calibration, "share").value_or(1);
-  if (count_of < 3) {
+  if (field(calibration, "families").is_object()) {
+    std::string families;
+    for (const auto& [family, one] : field(calibration, "families").items()) {
+      families += fmt::format("{}{} {} of {}", families.empty() ? "" : "; ",
+                              inline_text(family, 40), fixed(number(one, "share").value_or(1), 2),
+                              count(integer(one, "count").value_or(0), "prediction"));
+    }
+    const std::string all = count_of == 0
+                                ? std::string("No prediction was decided yet")
+                                : fmt::format("All {}: {}{}", count(count_of, "decided prediction"),
+                                              fixed(share, 2), cite(events_of(calibration)));
+    return fmt::format(
+        "Expected: the geometric middle of each range to a power, and isolated trials beside it. "
+        "The power is the share of their logarithm that predictions of its kind came to, drawn "
+        "towards 1 as if 3 more had come true{}. {}.\n\n",
+        families.empty() ? std::string() : " (" + families + ")", all);
+  }
+  if (count_of < 3) {  // of older logs
+
     return fmt::format("Expected: the geometric middle of each range, as {} decided here.\n\n",
                        count_of == 0 ? std::string("no prediction was")
                                      : fmt::format("only {} {}", count(count_of, "prediction"),
@@ -62,6 +80,30 @@ std::string calibration_line(const Json& roadmap) {
       fixed(share, 2), count(count_of, "decided prediction"), cite(events_of(calibration)));
 }
 
+/// How to turn it on, the ideas behind it, and what trials of it alone measured.
+std::string register_words(const Json& row) {
+  std::string out;
+  if (const std::string how = text(row, "how"); !how.empty()) {
+    out += "; by " + inline_text(how, 80);
+  }
+  std::string ideas;
+  for (const std::string& id : strings(row, "ideas")) {
+    if (id != text(row, "technique")) ideas += (ideas.empty() ? "" : ", ") + code(id, 64);
+  }
+  if (!ideas.empty()) out += "; ideas " + ideas;
+  if (is_true(row, "foreign")) out += "; an idea of another's file";
+  const Json& effect = field(row, "effect");
+  const auto figure = number(effect, "speedup");
+  if (!figure) return out;
+  out += fmt::format("; alone {}x", fixed(*figure, 2));
+  for (const Json& trial : list_of(effect, "trials")) {
+    out +=
+        fmt::format(", {} iteration {} (its event {})", inline_text(text(trial, "session"), 40),
+                    integer(trial, "iteration").value_or(0), integer(trial, "event").value_or(0));
+  }
+  return out;
+}
+
 std::string entries_table(const Json& roadmap) {
   Table table({"technique", "expected, over the suite>", "evidence", "effort", "range from"});
   std::size_t shown = 0;
@@ -69,8 +111,8 @@ std::string entries_table(const Json& roadmap) {
     if (++shown > k_rows) break;
     const std::string needs = words_of(row, "needs"), causes = words_of(row, "causes");
     table.row(
-        {fmt::format("{}: {}", code(text(row, "technique"), 40),
-                     inline_text(text(row, "title"), 80)),
+        {fmt::format("{}: {}{}", code(text(row, "technique"), 64),
+                     inline_text(text(row, "title"), 80), register_words(row)),
          range(row),
          fmt::format("{}: {}{}{}", inline_text(text(row, "strength"), 10),
                      inline_text(text(row, "why"), 120), cite(events_of(row)),
@@ -80,7 +122,10 @@ std::string entries_table(const Json& roadmap) {
                      needs.empty() ? "" : ", after " + needs),
          inline_text(text(row, "source"), 200)});
   }
-  if (table.empty()) return "The catalogue has no technique left that speaks for itself here.\n\n";
+  if (table.empty()) {
+    if (!list_of(roadmap, "room").empty()) return "";  // which says what is left and what is needed
+    return "The catalogue has no technique left that speaks for itself here.\n\n";
+  }
   std::string out = table.str() + "\n";
   const std::size_t all = list_of(roadmap, "entries").size();
   if (all > k_rows) {
@@ -127,6 +172,20 @@ std::string forecast(const Json& roadmap) {
   return out + ".\n\n";
 }
 
+/// What is left, and what could work against it.
+std::string room_words(const Json& roadmap) {
+  std::string out;
+  for (const Json& row : list_of(roadmap, "room")) {
+    std::string problems;
+    for (const std::string& name : strings(row, "problems")) {
+      problems += (problems.empty() ? "" : ", ") + code(name, 80);
+    }
+    out += fmt::format("- {} ({}){}.\n", inline_text(text(row, "says"), 400), problems,
+                       cite(events_of(row)));
+  }
+  return out.empty() ? "" : "Room:\n\n" + out + "\n";
+}
+
 /// Techniques that are not advised, by reason.
 std::string left_out(const Json& roadmap) {
   std::map<std::string, std::string> by_reason;
@@ -139,7 +198,7 @@ std::string left_out(const Json& roadmap) {
   }
   std::string out;
   for (const auto& [reason, names] : by_reason) {
-    out += fmt::format("- {}: {}\n", names, inline_text(reason, 160));
+    out += fmt::format("- {}: {}\n", names, inline_text(reason, 300));
   }
   return out.empty() ? "" : "Not advised:\n\n" + out + "\n";
 }
@@ -159,8 +218,8 @@ std::string roadmap_section(const Page& page) {
 namespace wb::report {
 
 std::string render_roadmap(const Json& roadmap) {
-  std::string out = calibration_line(roadmap) + entries_table(roadmap) + stages_table(roadmap) +
-                    forecast(roadmap) + left_out(roadmap);
+  std::string out = calibration_line(roadmap) + entries_table(roadmap) + room_words(roadmap) +
+                    stages_table(roadmap) + forecast(roadmap) + left_out(roadmap);
   std::string unseen;
   for (const std::string& what : strings(roadmap, "unseen")) {
     unseen += (unseen.empty() ? "" : "; ") + inline_text(what, 120);

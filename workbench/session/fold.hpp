@@ -102,6 +102,7 @@ inline constexpr std::array k_rules{
     to_session("playbook_started", &SessionView::playbook),
     to_session("noise_floor_measured", &SessionView::noise_floors),
     to_session("decision_recorded", &SessionView::decisions),
+    to_session("idea_recorded", &SessionView::ideas),
     to_session("roadmap_made", &SessionView::roadmap),
     to_session("causes_decided", &SessionView::causes),
     to_session("recovered", &SessionView::recoveries),

@@ -73,7 +73,7 @@ std::string_view to_string(SessionStatus value);
 struct SessionView {
   Fact opened;
   std::optional<Fact> environment, playbook, roadmap, causes, closed;  ///< the latest of each
-  std::vector<Fact> noise_floors, decisions, recoveries, resumes;
+  std::vector<Fact> noise_floors, decisions, ideas, recoveries, resumes;
   std::vector<Fact> notes;                ///< notes that name no iteration
   std::vector<IterationView> iterations;  ///< in order of opening
   /// Number -1: what check, measure and compare logged outside an iteration (`iteration` is null).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `experience`: over the sessions of a folder, how often each technique was tried and won, its
-// measured beside its predicted gain, and how causes were decided. Reads only.
+// `experience`: over the sessions of a folder, how often each technique and each idea was tried by
+// itself and won, its measured beside its predicted gain, and how causes were decided. Reads only.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -26,18 +26,14 @@
 #include "verbs/arguments.hpp"
 #include "verbs/copies.hpp"
 #include "verbs/situation.hpp"
+#include "verbs/trials.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {
 
 using advise::PastPrediction;
-using engine::added_to;
-using engine::candidate_of;
-using engine::for_each_closed_iteration;
-using engine::is_about_variant;
 using engine::member_of;
 using engine::Services;
-using engine::stored_variant;
 using engine::text_of;
 using session::IterationView;
 using session::Session;
@@ -78,7 +74,9 @@ struct CauseCounts {
 };
 
 struct Experience {
-  std::map<std::string, TechniqueCounts> techniques;
+  std::map<std::string, TechniqueCounts> techniques, ideas;  ///< tried by themselves
+  std::map<std::string, std::int64_t> together;  ///< technique -> steps that changed more
+  std::int64_t mixed = 0;                        ///< iterations that added several techniques
   std::map<std::string, CauseCounts> causes;
   std::vector<advise::PastPrediction> predictions;  ///< from all iterations, with a decided size
   AnswerCounts answers;                             ///< of all iterations
@@ -86,54 +84,44 @@ struct Experience {
   std::int64_t unknown = 0;  ///< iterations whose log does not say which techniques they added
 };
 
-/// From the log; for older logs from the stored sources of both variants.
-std::optional<std::vector<std::string>> added_by(const Session& session, const SessionView& view,
-                                                 const IterationView& iteration) {
-  const Json& told = member_of(iteration.opened.payload, "adds");
-  if (told.is_array()) {
-    std::vector<std::string> words;
-    for (const Json& word : told) {
-      if (word.is_string()) words.push_back(word.get<std::string>());
-    }
-    return words;
+/// Counts a trial for the one technique or idea that it tried; a step that changed several says
+/// nothing about any one of them, so that it is only counted as such.
+void add_trial(const advise::Trial& trial, const std::optional<PastPrediction>& prediction,
+               const std::optional<measure::Prediction>& decided, Experience& all) {
+  std::vector<TechniqueCounts*> counted;
+  if (!trial.isolated.empty()) counted.push_back(&all.techniques[trial.isolated]);
+  if (trial.is_single) counted.push_back(&all.ideas[trial.ideas.front()]);
+  for (TechniqueCounts* use : counted) {
+    ++use->tried;
+    use->won += trial.won() ? 1 : 0;
+    use->invalid += trial.outcome == "invalid" ? 1 : 0;
+    use->sessions.insert(trial.session);
+    if (prediction) use->predictions.push_back(*prediction);
+    if (decided) use->answers.add(*decided);
+    use->where.push_back({{"session", trial.session},
+                          {"log_sha256", trial.log_sha256},
+                          {"iteration", trial.iteration},
+                          {"event", trial.event},
+                          {"outcome", trial.outcome},
+                          {"speedup", wb::or_null(trial.speedup)}});
   }
-  const auto own = stored_variant(session, view, candidate_of(iteration));
-  if (!own) return std::nullopt;
-  return added_to(session, view, text_of(iteration.opened.payload, "parent"),
-                  variant::techniques_in(own->first.manifest, own->second));
+  if (!trial.isolated.empty()) return;
+  for (const std::string& word : trial.added) ++all.together[word];
+  all.mixed += trial.added.size() > 1 ? 1 : 0;
 }
 
-void add_tries(const Session& session, const SessionView& view, const std::string& name,
-               std::int64_t counted, Experience& all) {
-  for_each_closed_iteration(view, [&](const IterationView& iteration, const Json& closed) {
-    if (iteration.closed->seq <= counted) return;
-    if (!is_about_variant(closed)) return;
+void add_tries(const ChangeBook& book, const Session& session, const SessionView& view,
+               const std::string& name, std::int64_t counted, Experience& all) {
+  for (const advise::Trial& trial : trials_of(book, session, view, name, counted)) {
     ++all.tries;
-    const auto prediction = sized_prediction(iteration);
+    const IterationView* iteration = view.find(trial.iteration);
+    const auto prediction = sized_prediction(*iteration);
     if (prediction) all.predictions.push_back(*prediction);
-    const auto decided = session::decided_prediction(iteration);
+    const auto decided = session::decided_prediction(*iteration);
     if (decided) all.answers.add(*decided);
-    const auto added = added_by(session, view, iteration);
-    if (!added) {
-      ++all.unknown;
-      return;
-    }
-    const std::string outcome = text_of(closed, "outcome");
-    for (const std::string& word : *added) {
-      TechniqueCounts& use = all.techniques[word];
-      ++use.tried;
-      use.won += outcome == "win" ? 1 : 0;
-      use.invalid += outcome == "invalid" ? 1 : 0;
-      use.sessions.insert(name);
-      if (prediction) use.predictions.push_back(*prediction);
-      if (decided) use.answers.add(*decided);
-      use.where.push_back({{"session", name},
-                           {"iteration", iteration.number},
-                           {"event", iteration.closed->seq},
-                           {"outcome", outcome},
-                           {"speedup", member_of(closed, "speedup")}});
-    }
-  });
+    if (!trial.is_known) ++all.unknown;
+    add_trial(trial, prediction, decided, all);
+  }
 }
 
 void add_causes(const SessionView& view, std::int64_t counted, Experience& all) {
@@ -149,10 +137,10 @@ void add_causes(const SessionView& view, std::int64_t counted, Experience& all) 
 
 /// Adds the counts of one session. Its first `counted` events belong to a session that was added
 /// before, of which it is a copy.
-void add_session(const Session& session, const SessionView& view, const std::string& name,
-                 std::int64_t counted, Experience& all) {
+void add_session(const ChangeBook& book, const Session& session, const SessionView& view,
+                 const std::string& name, std::int64_t counted, Experience& all) {
   ++all.sessions;
-  add_tries(session, view, name, counted, all);
+  add_tries(book, session, view, name, counted, all);
   add_causes(view, counted, all);
 }
 
@@ -168,7 +156,7 @@ std::optional<double> geometric_mean(const std::vector<PastPrediction>& past,
 Json calibration_json(const std::vector<PastPrediction>& past) {
   const advise::Calibration calibration = advise::calibration_of(past);
   const bool is_told = calibration.count >= advise::k_least_predictions;
-  return {{"share", is_told ? Json(calibration.share) : Json(nullptr)},
+  return {{"share", is_told ? wb::or_null(calibration.median) : Json(nullptr)},
           {"count", calibration.count}};
 }
 
@@ -196,10 +184,12 @@ std::string size_counts(const Json& counts) {
                      counts["above"].dump(), counts["below"].dump(), counts["undecided"].dump());
 }
 
-Json technique_json(const std::string& id, const std::string& title, const TechniqueCounts& use) {
+Json use_json(std::string_view kind, const std::string& id, const std::string& title,
+              const TechniqueCounts& use, std::int64_t together) {
   return {{"id", id},
-          {"kind", "technique"},
+          {"kind", kind},
           {"title", title},
+          {"together", together},
           {"tried", use.tried},
           {"won", use.won},
           {"invalid", use.invalid},
@@ -231,15 +221,16 @@ std::string text_of_all(const Json& made) {
       report::count(made["sessions"].get<std::int64_t>(), "session"),
       share_words(made["calibration"]), mechanism_counts(made["mechanisms"]),
       size_counts(made["sizes"]));
-  report::Table techniques({"technique", "tried>", "won>", "invalid>", "sessions>", "predicted>",
-                            "measured>", "came true by>"});
+  report::Table techniques({"technique or idea", "tried alone>", "won>", "invalid>", "sessions>",
+                            "predicted>", "measured>", "came true by>", "with others>"});
   report::Table causes({"cause", "supported>", "refuted>", "undecided>"});
   for (const Json& row : made["entries"]) {
     const std::string id = report::code(row["id"].get<std::string>(), 60);
-    if (row["kind"] == "technique") {
+    if (row["kind"] != "cause") {
       techniques.row({id, row["tried"].dump(), row["won"].dump(), row["invalid"].dump(),
                       row["sessions"].dump(), factor_words(row["predicted"]),
-                      factor_words(row["measured"]), share_words(row["calibration"])});
+                      factor_words(row["measured"]), share_words(row["calibration"]),
+                      row["together"].dump()});
     } else {
       causes.row({id, row["supported"].dump(), row["refuted"].dump(), row["undecided"].dump()});
     }
@@ -247,8 +238,10 @@ std::string text_of_all(const Json& made) {
   if (!techniques.empty()) {
     out +=
         techniques.str() +
-        "\nAn iteration that adds several techniques counts for each; predicted and measured are "
-        "geometric means over those iterations whose size of the gain was decided.\n\n";
+        "\nOnly iterations that changed exactly one technique or idea count, by configurations and "
+        "sources; predicted and measured are geometric means over those of them whose size of the "
+        "gain was decided. With others: iterations that added it beside more, which tell of none "
+        "alone.\n\n";
   }
   if (!causes.empty()) out += causes.str() + "\n";
   if (made["never_tried"].size() > 0) {
@@ -276,8 +269,7 @@ std::string text_of_all(const Json& made) {
 }
 
 Result<Json> experience_body(const Services& services, const Json& args) {
-  WB_TRY_ASSIGN(const auto catalogue,
-                catalogue::load_techniques(services.file_system, services.search_path));
+  WB_TRY_ASSIGN(const ChangeBook book, load_change_book(services));
   WB_TRY_ASSIGN(const auto causes,
                 catalogue::load_causes(services.file_system, services.search_path));
   WB_TRY_ASSIGN(const auto folders, session::find_sessions(args["folder"].get<std::string>()));
@@ -300,15 +292,24 @@ Result<Json> experience_body(const Services& services, const Json& args) {
       continue;
     }
     copies.add(name, session->log());
-    add_session(*session, *view, name, copies.common_of_last(), all);
+    add_session(book, *session, *view, name, copies.common_of_last(), all);
   }
-  for (const catalogue::Technique& technique : catalogue) {
+  for (const catalogue::Technique& technique : book.techniques) {
     const auto use = all.techniques.find(technique.name);
-    if (use == all.techniques.end()) {
+    const bool is_alone = use != all.techniques.end();
+    const auto mixed = all.together.find(technique.name);
+    const std::int64_t together = mixed == all.together.end() ? 0 : mixed->second;
+    if (!is_alone && together == 0) {
       never.push_back(technique.name);
-    } else {
-      entries.push_back(technique_json(technique.name, technique.title, use->second));
+      continue;
     }
+    entries.push_back(use_json("technique", technique.name, technique.title,
+                               is_alone ? use->second : TechniqueCounts(), together));
+  }
+  for (const catalogue::Idea& idea : book.ideas) {
+    const auto use = all.ideas.find(idea.id);
+    if (use == all.ideas.end()) continue;
+    entries.push_back(use_json("idea", idea.id, idea.title, use->second, 0));
   }
   for (const catalogue::Cause& cause : causes) {
     const auto found = all.causes.find(cause.id);
@@ -327,6 +328,7 @@ Result<Json> experience_body(const Services& services, const Json& args) {
             {"mechanisms", mechanisms_json(all.answers)},
             {"sizes", sizes_json(all.answers)},
             {"unknown", all.unknown},
+            {"mixed", all.mixed},
             {"never_tried", std::move(never)},
             {"faults", std::move(faults)},
             {"copies", to_json(copies.copies())}};
@@ -344,7 +346,8 @@ const Verb& verb_experience() {
                   "of a folder, what won, and how predictions came true",
            .arguments = {string_argument("folder", "that sessions lie in").required().positional()},
            .result = {{"entries",
-                       "list: id, kind; of a technique title, tried, won, invalid, sessions, "
+                       "list: id, kind; of a technique or an idea title, tried (by itself), won, "
+                       "invalid, sessions, together (iterations that added it beside others), "
                        "predicted and measured (geometric means, or null), calibration, "
                        "mechanisms, sizes, where; of a cause title, supported, refuted, "
                        "undecided"},
@@ -359,6 +362,7 @@ const Verb& verb_experience() {
                       {"sessions", "int: that were read"},
                       {"tries", "int: closed iterations that tell of their variant"},
                       {"unknown", "int: those of which nothing tells what they added"},
+                      {"mixed", "int: those that added several techniques at once"},
                       {"never_tried", "list: techniques of the catalogue"},
                       {"faults", "list: session and message of those that could not be read"},
                       {"copies", "list: as of `site`; what copies share is counted once"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
+#include "engine/context.hpp"
 #include "engine/iteration.hpp"
 #include "engine/verb.hpp"
 #include "measure/prediction.hpp"
@@ -10,6 +11,7 @@
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/table.hpp"
+#include "verbs/trials.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {
@@ -21,6 +23,7 @@ constexpr std::int64_t k_undecided_every = 3;
 
 Result<Json> iterate_body(const Call& call) {
   WB_TRY(need_baseline(call.context, "iterate"));
+  WB_TRY(check_idea_ids(call.context, call.args.value("idea", Json::array())));
   return engine::iterate(call.context, call.args);
 }
 
@@ -115,6 +118,7 @@ const Verb& verb_iterate() {
                 string_argument("name", "name of the derived variant"),
                 text_argument("hypothesis", "why this should help, one sentence").required(),
                 predicted_argument(),
+                ids_argument("idea", "ids of the ideas that it tries (`ideas` lists them)"),
                 choice_argument(
                     "confirm",
                     "measure again in fresh processes: if_faster (default), always or never",

@@ -18,6 +18,7 @@
 #include "verbs/proposed.hpp"
 #include "verbs/suite_selection.hpp"
 #include "verbs/table.hpp"
+#include "verbs/trials.hpp"
 #include "verbs/verb.hpp"
 
 namespace wb::verbs {
@@ -139,6 +140,7 @@ Result<Json> build_and_judge(Context& context, const Proposal& proposal) {
 }  // namespace
 
 Result<Json> propose_variant(Context& context, const Json& args) {
+  WB_TRY(check_idea_ids(context, args.value("idea", Json::array())));
   WB_TRY_ASSIGN(const auto stop, proposals_stop_reason(context));
   if (stop) {
     Json answer = blank_proposal(args.value("parent", context.incumbent->label));
@@ -149,6 +151,10 @@ Result<Json> propose_variant(Context& context, const Json& args) {
   }
   WB_TRY_ASSIGN(const Proposal proposal, proposal_of(context, args));
   WB_TRY_ASSIGN(Json answer, build_and_judge(context, proposal));
+  for (const Json& id : args.value("idea", Json::array())) {
+    WB_TRY(context.log("idea_recorded",
+                       {{"idea", id}, {"entry", nullptr}, {"variant", answer["variant"]}}));
+  }
   WB_TRY_ASSIGN(const auto next, proposals_stop_reason(context));
   if (next) answer["stop_reason"] = *next;
   return answer;
@@ -198,16 +204,17 @@ const Verb& verb_propose() {
            .doc = "store, compile and check a new variant, by files or by edits of a parent; "
                   "nothing is timed",
            .session = SessionNeed::writes,
-           .arguments = {id_argument("parent",
-                                     "kernel or label it derives from, one that failed too "
-                                     "(default: the incumbent)"),
-                         edits_argument("edits",
-                                        "replacements {path, search, replace}; search must stand "
-                                        "in the parent's file exactly once"),
-                         files_argument("files", "whole files to replace or add: path -> content"),
-                         configuration_argument(
-                             "tunable parameters, NAME=VALUE; the rest as in the parent"),
-                         string_argument("name", "name of the new variant")},
+           .arguments =
+               {id_argument("parent",
+                            "kernel or label it derives from, one that failed too "
+                            "(default: the incumbent)"),
+                edits_argument("edits",
+                               "replacements {path, search, replace}; search must stand "
+                               "in the parent's file exactly once"),
+                files_argument("files", "whole files to replace or add: path -> content"),
+                configuration_argument("tunable parameters, NAME=VALUE; the rest as in the parent"),
+                string_argument("name", "name of the new variant"),
+                ids_argument("idea", "ids of the ideas that it tries (`ideas` lists them)")},
            .result = {{"pass", "bool: it takes a problem of the suite and every verdict passed"},
                       {"outcome", "string: pass, stopped, or why it is invalid"},
                       {"message", "string: what happened"},

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/situation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "core/json.hpp"
 #include "engine/context.hpp"
@@ -11,7 +17,9 @@
 #include "measure/prediction.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
+#include "variant/restriction.hpp"
 #include "verbs/decided_causes.hpp"
+#include "verbs/trials.hpp"
 
 namespace wb::verbs {
 
@@ -88,8 +96,8 @@ advise::RoadmapProblem held_problem(const report::Page& page,
   return result;
 }
 
-void add_past(const Session& session, const SessionView& view, Situation& situation) {
-  TechniqueHistory techniques(session, view);
+/// The mean wall time of the iterations.
+void add_pace(const SessionView& view, Situation& situation) {
   double seconds = 0;
   std::int64_t tries = 0;
   for_each_closed_iteration(view, [&](const session::IterationView& iteration, const Json& closed) {
@@ -98,30 +106,109 @@ void add_past(const Session& session, const SessionView& view, Situation& situat
       seconds += *took_s;
       ++tries;
     }
-    for (const std::string& word : techniques.added_by(iteration)) {
-      situation.tries.push_back({.technique = word,
-                                 .speedup = number_of(closed, "speedup"),
-                                 .won = text_of(closed, "outcome") == "win",
-                                 .event = iteration.closed->seq});
-    }
-    if (const auto past = sized_prediction(iteration)) situation.predictions.push_back(*past);
   });
   if (tries > 0) situation.iteration_s = seconds / static_cast<double>(tries);
 }
 
+/// What the session tried, newest first. An iteration that added several techniques is evidence of
+/// none of them alone, which the roadmap says.
+void add_tries(const std::vector<advise::Trial>& own, Situation& situation) {
+  for (auto trial = own.rbegin(); trial != own.rend(); ++trial) {
+    for (const std::string& word : trial->added) {
+      situation.tries.push_back({.technique = word,
+                                 .speedup = trial->speedup,
+                                 .won = trial->won(),
+                                 .event = trial->event,
+                                 .is_alone = trial->isolated == word});
+    }
+    for (const std::string& id : trial->ideas) {
+      situation.tries.push_back({.technique = id,
+                                 .speedup = trial->speedup,
+                                 .won = trial->won(),
+                                 .event = trial->event,
+                                 .is_alone = trial->is_single});
+    }
+  }
+}
+
+/// "PADDING=16" for each technique that one parameter turns on in the kernel as it is configured.
+std::map<std::string, std::string> switches_of(const variant::Manifest& manifest,
+                                               const variant::Configuration& configuration) {
+  std::map<std::string, std::string> switches;
+  for (const auto& [technique, text] : manifest.technique_conditions) {
+    const auto condition = variant::Restriction::parse(text);
+    if (!condition.ok()) continue;
+    const auto now = condition->holds(configuration);
+    if (!now.ok() || *now) continue;
+    for (const std::string& name : condition->names()) {
+      const auto values = manifest.tune_params.find(name);
+      if (values == manifest.tune_params.end()) continue;
+      for (const std::int64_t value : values->second) {
+        variant::Configuration changed = configuration;
+        changed[name] = value;
+        const auto then = condition->holds(changed);
+        if (!then.ok() || !*then || switches.contains(technique)) continue;
+        switches[technique] = fmt::format("{}={}", name, value);
+      }
+    }
+  }
+  return switches;
+}
+
+/// The command of a measurement that would decide a cause, as it stands in the register.
+std::string command_of(const catalogue::CauseNeed& need, const Situation& situation) {
+  if (!need.probe.empty()) return "sdpa-wb diagnose --measure";
+  return fmt::format("sdpa-wb {} {}", need.verb, situation.incumbent);
+}
+
 }  // namespace
 
-Result<Json> roadmap_json(const Services& services, const Session& session, double target_ratio) {
-  WB_TRY_ASSIGN(const auto catalogue,
-                catalogue::load_techniques(services.file_system, services.search_path));
-  WB_TRY_ASSIGN(const SessionView* view, session.current(session::FoldDepth::full));
-  WB_TRY_ASSIGN(Situation situation, situation_of(session, *view));
-  situation.target_ratio = target_ratio;
-  // A roadmap may lack causes.
-  if (const auto decided = decide_causes(services, session, *view, situation)) {
-    situation.causes = advise::remedied_by(decided->diagnoses);
+Result<Situation> informed_situation(const ChangeBook& book, const Session& session,
+                                     const SessionView& view, std::vector<advise::Trial> others,
+                                     const std::vector<advise::Diagnosis>& diagnoses) {
+  WB_TRY_ASSIGN(Situation situation, situation_of(session, view));
+  WB_TRY_ASSIGN(const auto stored, stored_variant(session, view, view.incumbent));
+  const variant::Manifest manifest = with_conditions(stored.first.manifest, book);
+  situation.techniques = variant::techniques_in(manifest, stored.second);
+  situation.configuration = stored.second;
+  situation.switches = switches_of(manifest, stored.second);
+  situation.ideas = book.ideas;
+  for (catalogue::Idea& idea : session_ideas(view)) situation.ideas.push_back(std::move(idea));
+  ChangeBook own_book = book;
+  own_book.ideas = situation.ideas;
+  auto own = trials_of(own_book, session, view, text_of(view.opened.payload, "session"));
+  for (advise::Trial& trial : own) trial.is_own = true;
+  add_tries(own, situation);
+  situation.trials = std::move(others);
+  // The own ones first, newest first, as the log's readers list them.
+  std::reverse(own.begin(), own.end());
+  situation.trials.insert(situation.trials.begin(), std::make_move_iterator(own.begin()),
+                          std::make_move_iterator(own.end()));
+  situation.predictions = predictions_of(situation.trials, own_book);
+  situation.causes = advise::remedied_by(diagnoses);
+  for (const advise::Diagnosis& diagnosis : diagnoses) {
+    if (diagnosis.state != measure::HypothesisState::undecided || diagnosis.cause->needs.empty()) {
+      continue;
+    }
+    situation.pending.push_back({.cause = diagnosis.cause->id,
+                                 .title = diagnosis.cause->title,
+                                 .command = command_of(diagnosis.cause->needs.front(), situation)});
   }
-  Json made = to_json(advise::make_roadmap(catalogue, situation));
+  return situation;
+}
+
+Result<Json> roadmap_json(const Services& services, const Session& session, double target_ratio) {
+  WB_TRY_ASSIGN(const ChangeBook book, load_change_book(services));
+  WB_TRY_ASSIGN(const SessionView* view, session.current(session::FoldDepth::full));
+  WB_TRY_ASSIGN(const Situation plain, situation_of(session, *view));
+  // A roadmap may lack causes.
+  const auto decided = decide_causes(services, session, *view, plain);
+  WB_TRY_ASSIGN(
+      Situation situation,
+      informed_situation(book, session, *view, trials_of_others(book, services, &session),
+                         decided ? decided->diagnoses : std::vector<advise::Diagnosis>()));
+  situation.target_ratio = target_ratio;
+  Json made = to_json(advise::make_roadmap(book.techniques, situation));
   made["incumbent"] = situation.incumbent;
   return made;
 }
@@ -138,6 +225,7 @@ Result<Situation> situation_of(const Session& session, const SessionView& view) 
   if (view.environment) {
     situation.architecture =
         text_of(member_of(view.environment->payload, "device"), "architecture");
+    situation.device = text_of(member_of(view.environment->payload, "device"), "name");
   }
   WB_TRY_ASSIGN(const auto stored, stored_variant(session, view, view.incumbent));
   situation.techniques = variant::techniques_in(stored.first.manifest, stored.second);
@@ -148,7 +236,7 @@ Result<Situation> situation_of(const Session& session, const SessionView& view) 
   }
   situation.device_usd_per_hour = settings.prices.rates.device_usd_per_hour;
   situation.is_list_price = settings.prices.is_listed(session::CostItem::device);
-  add_past(session, view, situation);
+  add_pace(view, situation);
   return situation;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a session's log as the situation that a roadmap is made for, and which techniques its
-// variants use.
+// Reads a session's log, and what other sessions tried, as the situation that a roadmap is made
+// for.
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "advise/diagnosis.hpp"
 #include "advise/roadmap.hpp"
 #include "core/json_fwd.hpp"
 #include "engine/verb.hpp"
@@ -41,6 +42,15 @@ std::optional<advise::PastPrediction> sized_prediction(const session::IterationV
 /// them. Errors: those of reading the session; invalid before the baseline closed.
 Result<advise::Situation> situation_of(const session::Session& session,
                                        const session::SessionView& view);
+
+struct ChangeBook;  // trials.hpp
+/// The same, with the register, the own trials and those of others, and the causes of
+/// `diagnoses` as remedies and as pending measurements.
+Result<advise::Situation> informed_situation(const ChangeBook& book,
+                                             const session::Session& session,
+                                             const session::SessionView& view,
+                                             std::vector<advise::Trial> others,
+                                             const std::vector<advise::Diagnosis>& diagnoses);
 
 /// A roadmap as JSON (advise/roadmap.hpp), with `incumbent`. Errors: those of the catalogue and of
 /// situation_of().

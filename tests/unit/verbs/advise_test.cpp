@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `advise`: a session's log becomes a situation, and a roadmap is stored when the session closes.
 #include "core/json.hpp"
+#include "support/places.hpp"
 #include "unit/engine/engine_world.hpp"
 
 using namespace wb;
@@ -32,6 +33,10 @@ bool says(const Json& roadmap, const std::string& words) {
   return found;
 }
 
+fs::path kept(const std::string& name) {
+  return source_dir() / "sessions" / (name + ".tar.gz");
+}
+
 }  // namespace
 
 TEST_CASE("advice follows the incumbent and what was tried", "[engine][advise]") {
@@ -41,7 +46,7 @@ TEST_CASE("advice follows the incumbent and what was tried", "[engine][advise]")
   CHECK(first["incumbent"].get<std::string>().rfind("cpu_unfused@", 0) == 0);
   CHECK(first["calibration"]["count"] == 0);
   CHECK(first["measuring_s"].is_null());
-  CHECK(says(first, "as no prediction was decided here"));
+  CHECK(says(first, "No prediction was decided yet"));
   for (const Json& row : first["entries"]) {
     INFO(row.dump());
     CHECK(row["low"].get<double>() <= row["expected"].get<double>());
@@ -53,7 +58,7 @@ TEST_CASE("advice follows the incumbent and what was tried", "[engine][advise]")
   CHECK(later["incumbent"].get<std::string>().rfind("cpu_tiled@", 0) == 0);
   CHECK_FALSE(is_advised(later, "fused_softmax"));
   CHECK(later["calibration"]["count"] == 1);
-  CHECK(says(later, "as only 1 prediction was decided here"));
+  CHECK(says(later, "All 1 decided prediction: "));
   CHECK(later["measuring_s"].is_number());
   CHECK(later["text"].get<std::string>().find("Not advised") != std::string::npos);
   CHECK(bench.advise({{"target", 2.0}})["target_ratio"] == 2.0);
@@ -113,6 +118,79 @@ TEST_CASE("a bound that another plan showed is measured evidence", "[engine][adv
     CHECK(row["strength"] == "strong");
     CHECK_FALSE(row["events"].empty());
   }
+}
+
+// Faults that were seen in kept sessions
+// --------------------------------------------------------------------------------------------
+
+TEST_CASE("a recorded loser is not proposed but named", "[engine][advise][ideas]") {
+  Bench bench;
+  const Json roadmap = bench.call("advise", Json::object(), kept("hopper-prefill"));
+  INFO(roadmap["text"].get<std::string>());
+  CHECK_FALSE(is_advised(roadmap, "fast_exp_polynomial"));
+  bool is_named = false;
+  for (const Json& row : roadmap["not_advised"]) {
+    if (row["technique"] != "fast_exp_polynomial") continue;
+    is_named = row["loser"].get<bool>() &&
+               row["reason"].get<std::string>().rfind("known loser here: poly_exp", 0) == 0;
+  }
+  CHECK(is_named);
+}
+
+TEST_CASE("unrelated tries that failed leave the others their gains", "[engine][advise]") {
+  Bench bench;
+  const Json roadmap = bench.call("advise", Json::object(), kept("large-head-dims"));
+  INFO(roadmap["text"].get<std::string>());
+  CHECK(roadmap["calibration"]["share"].get<double>() > 0);
+  bool has_gain = false;
+  for (const Json& row : roadmap["entries"]) {
+    has_gain = has_gain || row["expected"].get<double>() > 1.05;
+  }
+  CHECK(has_gain);
+}
+
+TEST_CASE("where more than 1.3x is left the advice says what to do", "[engine][advise]") {
+  Bench bench;
+  for (const char* name : {"ladder", "hopper-prefill", "n6-baseline", "large-head-dims"}) {
+    const Json roadmap = bench.call("advise", Json::object(), kept(name));
+    INFO(name << roadmap["text"].get<std::string>());
+    CHECK_FALSE(roadmap["room"].empty());
+    for (const Json& row : roadmap["room"]) {
+      CHECK(row["room"].get<double>() > 1.3);
+      CHECK_FALSE(row["says"].get<std::string>().empty());
+    }
+    CHECK(roadmap["text"].get<std::string>().find("no technique left") == std::string::npos);
+  }
+}
+
+TEST_CASE("a backtest asks at each step and hides what came later", "[engine][advise][backtest]") {
+  Bench bench;
+  const Json made = bench.call("advise", {{"backtest", {kept("hopper-prefill-ends").string()}}});
+  INFO(made["text"].get<std::string>());
+  REQUIRE(made["steps"].size() == 3);
+  CHECK(made["overall"]["steps"] == 3);
+  CHECK(made["overall"]["known_losers"]["count"] == 0);
+  CHECK(made["goals"].size() == 6);
+  for (const Json& step : made["steps"]) {
+    // Both cite the session itself.
+    for (const Json& name : step["proposals"]) {
+      CHECK(name != "threes");
+      CHECK(name != "short_heads_whole");
+    }
+  }
+  CHECK(made["steps"][0]["next_win"] == Json::array({"threes"}));
+  CHECK(made["steps"][2]["next_win"] == Json::array({"short_heads_whole"}));
+  CHECK(made["steps"][2]["measured"].get<double>() == Approx(1.054).epsilon(0.001));
+}
+
+TEST_CASE("a backtest wants climbs that can be read", "[engine][advise][backtest]") {
+  Bench bench;
+  const auto absent = bench.engine->call("advise", {{"backtest", {"no-such-climb"}}});
+  REQUIRE_FALSE(absent.ok());
+  CHECK(absent.error().code == ErrorCode::not_found);
+  const auto none = bench.engine->call("advise", {{"backtest", Json::array()}});
+  REQUIRE_FALSE(none.ok());
+  CHECK(none.error().code == ErrorCode::usage);
 }
 
 TEST_CASE("a session ends well without a catalogue", "[engine][advise]") {
