@@ -14,6 +14,7 @@
 #include "core/inherited.hpp"
 #include "core/process.hpp"
 #include "playbook/playbook.hpp"
+#include "session/session.hpp"
 #include "verbs/table.hpp"
 
 namespace wb::python {

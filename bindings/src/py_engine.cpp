@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "crossing.hpp"
+#include "session/session.hpp"
 #include "tune/evaluate.hpp"
 
 namespace py = pybind11;

@@ -22,7 +22,7 @@ void check_expression(ObjectReader& reader, std::string_view key, const std::str
 }
 
 /// Two expressions, the least and the most; both empty where the key is absent.
-std::pair<std::string, std::string> read_range(ObjectReader& reader, std::string_view key) {
+std::pair<std::string, std::string> read_bounds(ObjectReader& reader, std::string_view key) {
   const std::vector<std::string> both = reader.strings_or(key, {});
   if (both.empty()) return {};
   if (both.size() != 2) {
@@ -47,9 +47,9 @@ Result<LaunchRule> read_launch(const Json& json, const std::string& what) {
   ObjectReader reader(json, what);
   LaunchRule rule;
   rule.kernel = read_filled(reader, "kernel");
-  std::tie(rule.rows_least, rule.rows_most) = read_range(reader, "rows");
-  std::tie(rule.parts_least, rule.parts_most) = read_range(reader, "parts");
-  std::tie(rule.threads_least, rule.threads_most) = read_range(reader, "threads");
+  std::tie(rule.rows_least, rule.rows_most) = read_bounds(reader, "rows");
+  std::tie(rule.parts_least, rule.parts_most) = read_bounds(reader, "parts");
+  std::tie(rule.threads_least, rule.threads_most) = read_bounds(reader, "threads");
   rule.working = reader.string_or("working", "");
   rule.heads = reader.string_or("heads", "");
   check_expression(reader, "working", rule.working);

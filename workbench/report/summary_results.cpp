@@ -31,7 +31,7 @@ Ratio ratio_of(const outcome::Figure& figure) {
 }
 
 Ratio ratio_of(const measure::Aggregate& mean) {
-  return ratio_of(outcome::Figure{.speedup = mean.value, .interval = mean.interval});
+  return ratio_of(outcome::Figure{mean.value, mean.interval, {}, {}});
 }
 
 std::string bare_speedup(const outcome::Figure& figure) {

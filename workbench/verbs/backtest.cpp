@@ -329,7 +329,7 @@ Result<Step> ask(const Services& services, const ChangeBook& book, const Climb& 
   WB_TRY_ASSIGN(const Session before, prefix.until(opened.seq - 1));
   WB_TRY_ASSIGN(const SessionView* view, before.current(session::FoldDepth::full));
   WB_TRY_ASSIGN(const Situation plain, situation_of(before, *view));
-  WB_TRY_ASSIGN(const DecidedCauses decided, decide_causes(services, *view, plain));
+  WB_TRY_ASSIGN(const DecidedCauses decided, decide_causes(services, before, *view, plain));
   WB_TRY_ASSIGN(const Situation situation,
                 informed_situation(known, before, *view, std::move(others), decided.diagnoses));
   hold(advise::make_roadmap(known.techniques, situation), situation, climb.trials, at, step);

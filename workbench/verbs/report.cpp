@@ -65,7 +65,8 @@ Result<std::string> page_of(const Services& services, const Session& session,
   if (kind == "session") return report::render_summary(view);
   // A catalogue that is missing or broken takes the pseudo-code from a page, not the page.
   const auto families = catalogue::load_loops(services.file_system, services.search_path);
-  report::PageSources sources{.changes = report::source_changes(session, view)};
+  report::PageSources sources;
+  sources.changes = report::source_changes(session, view);
   const outcome::Outcome made = outcome::outcome_of(view);
   if (families && !made.recommendation.parts.empty()) {
     sources.start = loop_side(session, view, *families, made.start);
@@ -93,8 +94,8 @@ Result<Json> report_of(const Services& services, const Session& session, const J
     WB_TRY_ASSIGN(text, html::session_html(session));
   } else {
     WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
-    // Pages say what `diagnose` says of the same log. Of a session that still runs the causes are said
-    // once its log holds them.
+    // Pages say what `diagnose` says of the same log. Of a session that still runs the causes are
+    // said once its log holds them.
     const bool explains = kind == "root-cause" || kind == "bottleneck" || kind == "handover" ||
                           ((kind == "session" || kind == "full") &&
                            (current->causes || current->status == session::SessionStatus::closed));

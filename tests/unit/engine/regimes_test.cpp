@@ -81,7 +81,7 @@ TEST_CASE("a compute-bound problem is confirmed in both regimes", "[engine][regi
   const auto first = regimes["sustained"]["turns"][0].get<std::int64_t>();
   CHECK(first > made["turns"][1].get<std::int64_t>());
   CHECK_FALSE(bench.compared(k_decode).contains("regimes"));
-  const auto report = bench.call("report", Json::object(), bench.session)["text"];
+  const auto report = bench.call("report", {{"kind", "full"}}, bench.session)["text"];
   const auto page = report.get<std::string>();
   INFO(page);
   CHECK(page.find("(burst 1.33") != std::string::npos);

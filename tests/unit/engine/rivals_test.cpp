@@ -81,7 +81,7 @@ TEST_CASE("a rival is left out where it does not take the problem, and only ther
   CHECK(timed_by_rival() == std::set<std::string>{"B=1 Hq=2 Hkv=2 Sq="});
   bench.call("close", {{"reason", "test"}}, bench.session);
   const std::string page =
-      bench.call("report", Json::object(), bench.session)["text"].get<std::string>();
+      bench.call("report", {{"kind", "full"}}, bench.session)["text"].get<std::string>();
   CHECK(page.find("It does not take 1 problem") != std::string::npos);
   CHECK(page.find("takes no problem of this session") != std::string::npos);
   CHECK(page.find("**fail**") == std::string::npos);

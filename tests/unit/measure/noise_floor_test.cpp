@@ -32,13 +32,13 @@ std::vector<Turn> same_code(const std::vector<double>& bias, double slope = 0) {
   return turns;
 }
 
-const std::vector<double> k_five{-0.02, -0.01, 0, 0.01, 0.02};
-constexpr double k_deviation = 0.0158114;  // of k_five
+const std::vector<double> k_five_biases{-0.02, -0.01, 0, 0.01, 0.02};
+constexpr double k_deviation = 0.0158114;  // of k_five_biases
 
 }  // namespace
 
 TEST_CASE("The noise floor follows from the spread of processes", "[measure][unit]") {
-  const NoiseFloor floor = noise_floor(same_code(k_five));
+  const NoiseFloor floor = noise_floor(same_code(k_five_biases));
   CHECK(floor.instances == 5);
   CHECK(floor.turns == 20);
   CHECK(floor.degrees_of_freedom == 4);
@@ -52,18 +52,19 @@ TEST_CASE("The noise floor follows from the spread of processes", "[measure][uni
 }
 
 TEST_CASE("Interleaved processes keep a drift out of the floor", "[measure][unit]") {
-  const NoiseFloor floor = noise_floor(same_code(k_five, 0.02));  // 2 % slower with every turn
+  const NoiseFloor floor =
+      noise_floor(same_code(k_five_biases, 0.02));  // 2 % slower with every turn
   CHECK(floor.instance_sd_frac == Approx(k_deviation).epsilon(1e-5));
 }
 
 TEST_CASE("Processes measured one after another are taken as they are", "[measure][unit]") {
-  auto turns = same_code(k_five);
+  auto turns = same_code(k_five_biases);
   turns.pop_back();  // no longer every process in every pass
   CHECK(noise_floor(turns).instance_sd_frac == Approx(k_deviation).epsilon(1e-5));
 }
 
 TEST_CASE("Turns with foreign load do not widen the floor", "[measure][unit]") {
-  auto turns = same_code(k_five);
+  auto turns = same_code(k_five_biases);
   turns[2].flags = {"foreign_load"};
   turns[2].samples_us = {400};
   CHECK(noise_floor(turns).instance_sd_frac == Approx(k_deviation).epsilon(0.2));
@@ -75,14 +76,14 @@ TEST_CASE("A floor that cannot be known says why", "[measure][unit]") {
   CHECK(std::isnan(one.between_instance_frac));
   CHECK(one.reason.find("one process") == 0);
   CHECK(noise_floor({}).reason == "no turns");
-  auto foreign = same_code(k_five);
+  auto foreign = same_code(k_five_biases);
   for (std::size_t i = 0; i < 6; ++i) foreign[i].flags = {"foreign_load"};
   CHECK(std::isnan(noise_floor(foreign).floor_frac));
   CHECK_FALSE(noise_floor(foreign).reason.empty());
 }
 
 TEST_CASE("Pooled floors of one class need less room", "[measure][unit]") {
-  const std::vector<NoiseFloor> three(3, noise_floor(same_code(k_five)));
+  const std::vector<NoiseFloor> three(3, noise_floor(same_code(k_five_biases)));
   const NoiseFloor pooled = pool(three);
   CHECK(pooled.degrees_of_freedom == 12);
   CHECK(pooled.instance_sd_frac == Approx(k_deviation).epsilon(1e-5));
@@ -114,7 +115,7 @@ TEST_CASE("The floor of single processes counts placements in full", "[measure][
 }
 
 TEST_CASE("compare_options takes both floors", "[measure][unit]") {
-  const NoiseFloor floor = noise_floor(same_code(k_five));
+  const NoiseFloor floor = noise_floor(same_code(k_five_biases));
   const CompareOptions options = compare_options(floor, 17);
   CHECK(options.noise_floor_frac == floor.floor_frac);
   REQUIRE(options.between_instance_floor_frac);

@@ -5,6 +5,8 @@
 
 #include "core/clock.hpp"
 #include "core/json.hpp"
+#include "engine/engine.hpp"
+#include "engine/services.hpp"
 #include "playbook/playbook.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
