@@ -38,7 +38,7 @@ def test_quickstart(example, wb, tmp_path):
     wb.turns.take(cpu_unfused=2000, cpu_tiled=1000)
     told = example("quickstart.py")
     assert told.startswith("cpu_tiled is right\n")
-    assert "**Gain:**" in told
+    assert "**Result:**" in told
     assert re.search(r"^win: (2\.0|1\.99)", told, re.M), told
     assert [step["outcome"] for step in iterations(tmp_path / "quickstart")] == ["baseline", "win"]
     assert events(tmp_path / "quickstart")[-1]["type"] == "session_closed"

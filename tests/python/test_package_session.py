@@ -63,7 +63,7 @@ def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
     told = wb.run("report", "--session", "p", check=0).stdout
     reader = package.Session(wb.folder / "p", workbench=bench())
     assert reader.report().text == told
-    assert re.search(r"decided \[e\d+\]: what next: stop \(fast enough\)", told)
+    assert re.search(r"Decided \[e\d+\]: what next: stop \(fast enough\)", told)
     assert not reader.held
     with pytest.raises(package.errors.InvalidError, match="is closed"):
         reader.note("too late")

@@ -244,7 +244,7 @@ def test_a_profile_becomes_a_suite_that_sessions_take(wb):
     answer = wb.json("iterate", "--variant", "cpu_tiled", "--hypothesis", "tiles reuse keys",
                      "--predicted-speedup", "1.5", *words)  # fmt: skip
     assert answer["outcome"] == "win"
-    page = wb.run("report", *words, check=0).stdout
+    page = wb.run("report", "--kind", "full", *words, check=0).stdout
     assert "share of the profile" in page
     assert "End to end:" in page
 

@@ -16,9 +16,10 @@ inline constexpr std::size_t k_max_html_bytes = 2'000'000;
 
 /// The page of one session. If it would exceed k_max_html_bytes, source diffs are shortened first,
 /// then also the listed events and the report's end, and the page says so. With `index`, a file
-/// beside it, the page links back to it. Errors: damaged (a payload that is not JSON); limit (too
-/// large even then).
-Result<std::string> session_html(const session::Session& session, const std::string& index = {});
+/// beside it, the page links back to it. `view` is what the page says of the session, else its log
+/// as it stands. Errors: damaged (a payload that is not JSON); limit (too large even then).
+Result<std::string> session_html(const session::Session& session, const std::string& index = {},
+                                 const session::SessionView* view = nullptr);
 
 /// One session of a site, with texts and figures as its report prints them.
 struct SiteEntry {

@@ -191,8 +191,11 @@ std::string page_of(const session::Session& session, const session::SessionView&
 
 namespace wb::html {
 
-Result<std::string> session_html(const session::Session& session, const std::string& index) {
-  WB_TRY_ASSIGN(const session::SessionView* view, session.current(session::FoldDepth::full));
+Result<std::string> session_html(const session::Session& session, const std::string& index,
+                                 const session::SessionView* view) {
+  if (view == nullptr) {
+    WB_TRY_ASSIGN(view, session.current(session::FoldDepth::full));
+  }
   WB_TRY_ASSIGN(const html::TurnTable turns, html::read_turns(session, *view));
   const std::string markdown = report::render_session(*view);
   const html::Room rooms[] = {

@@ -261,9 +261,11 @@ std::string decision(const Page& page) {
   }
   if (!view.decisions.empty()) {
     const Fact& last = view.decisions.back();
-    out += fmt::format("Decided{}: {}: {}\n\n", cite(last.seq),
-                       brief(text(last.payload, "question"), 100),
-                       brief(text(last.payload, "choice"), 100));
+    const std::string reason = text(last.payload, "reason");
+    out += fmt::format("Decided{}: {}: {}{}\n\n", cite(last.seq),
+                       brief(text(last.payload, "question"), 160),
+                       brief(text(last.payload, "choice"), 100),
+                       reason.empty() ? "" : " (" + brief(reason, 160) + ")");
   }
   return out;
 }

@@ -20,6 +20,7 @@
 #include "session/storage.hpp"
 #include "verbs/audit_conclusions.hpp"
 #include "verbs/audit_pages.hpp"
+#include "verbs/decided_causes.hpp"
 
 namespace wb::verbs {
 
@@ -266,7 +267,7 @@ Result<SessionAudit> audit_session(const Services& services, const fs::path& fol
   audited.name = session::session_name(folder);
   audited.events = session.log().size();
   check_identity(session, view, audited);
-  check_reports(services.file_system, session, view, audited);
+  check_reports(services.file_system, session, view_of_report(services, session, view), audited);
   check_pages(session, view, audited);
   check_blobs(session, audited);
   check_commits(folder, session, view, audited);

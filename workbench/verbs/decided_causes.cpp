@@ -269,6 +269,13 @@ SessionView with_present_causes(const Services& services, const Session& session
   return present;
 }
 
+SessionView view_of_report(const Services& services, const Session& session,
+                           const SessionView& view) {
+  return view.status == session::SessionStatus::closed
+             ? with_present_causes(services, session, view)
+             : view;
+}
+
 Result<DecidedCauses> decide_causes(const Services& services, const Session& session,
                                     const SessionView& view, const Situation& situation) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));

@@ -63,6 +63,11 @@ Result<Json> causes_json(const engine::Services& services, const session::Sessio
 session::SessionView with_present_causes(const engine::Services& services,
                                          const session::Session& session,
                                          const session::SessionView& view);
+/// What the session's report is made from: of a closed session with_present_causes(), else the log
+/// as it stands, which has causes once they were decided.
+session::SessionView view_of_report(const engine::Services& services,
+                                    const session::Session& session,
+                                    const session::SessionView& view);
 /// The answer of `diagnose` on a session. Errors: those of decide_causes();
 /// not_found (no such iteration); invalid (it was never timed).
 Result<Json> diagnose_session(const engine::Services& services, const session::Session& session,

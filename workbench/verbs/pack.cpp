@@ -17,6 +17,7 @@
 #include "session/storage.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/copies.hpp"
+#include "verbs/decided_causes.hpp"
 #include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"
 
@@ -137,8 +138,9 @@ void take_files(Contents& original, Redactor& redactor, session::NewHashes& hash
   }
 }
 
-Result<Contents> redacted_contents(FileSystem& files, const Session& session, Contents original,
-                                   Redactor& redactor) {
+Result<Contents> redacted_contents(const Services& services, const Session& session,
+                                   Contents original, Redactor& redactor) {
+  FileSystem& files = services.file_system;
   Contents redacted;
   redacted.left_out = original.left_out;
   session::NewHashes hashes;
@@ -165,8 +167,9 @@ Result<Contents> redacted_contents(FileSystem& files, const Session& session, Co
   }
   for (const auto& [name, page] : pages) redacted.files["iterations/" + name] = page;
   WB_TRY_ASSIGN(const session::SessionView* view, whole.current(session::FoldDepth::full));
-  redacted.files["reports/session.md"] = report::render_summary(*view);
-  redacted.files["reports/session_full.md"] = report::render_session(*view);
+  const session::SessionView said = view_of_report(services, session, *view);
+  redacted.files["reports/session.md"] = report::render_summary(said);
+  redacted.files["reports/session_full.md"] = report::render_session(said);
   WB_TRY_ASSIGN(redacted.files["session.json"], whole.storage().read("session.json"));
   return redacted;
 }
@@ -227,7 +230,7 @@ Result<Json> pack_body(const Services& services, const Json& args) {
   Json redacted = nullptr;
   if (redact) {
     Redactor redactor;
-    WB_TRY_ASSIGN(contents, redacted_contents(files, session, std::move(contents), redactor));
+    WB_TRY_ASSIGN(contents, redacted_contents(services, session, std::move(contents), redactor));
     redacted = redactor.counts();
     name = session::file_name(redactor.text(name), "-redacted");
   }

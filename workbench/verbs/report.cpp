@@ -90,21 +90,15 @@ Result<Json> report_of(const Services& services, const Session& session, const J
                  "add --kind iteration"};
   }
   std::string text;
+  WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
+  // Pages say what `diagnose` says of the same log.
+  const bool explains = kind == "root-cause" || kind == "bottleneck" || kind == "handover";
+  const SessionView view = explains ? with_present_causes(services, session, *current)
+                                    : view_of_report(services, session, *current);
   if (is_html) {
-    WB_TRY_ASSIGN(text, html::session_html(session));
+    WB_TRY_ASSIGN(text, html::session_html(session, {}, &view));
   } else {
-    WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
-    // Pages say what `diagnose` says of the same log. Of a session that still runs the causes are
-    // said once its log holds them.
-    const bool explains = kind == "root-cause" || kind == "bottleneck" || kind == "handover" ||
-                          ((kind == "session" || kind == "full") &&
-                           (current->causes || current->status == session::SessionStatus::closed));
-    if (explains) {
-      WB_TRY_ASSIGN(text, page_of(services, session,
-                                  with_present_causes(services, session, *current), kind, args));
-    } else {
-      WB_TRY_ASSIGN(text, page_of(services, session, *current, kind, args));
-    }
+    WB_TRY_ASSIGN(text, page_of(services, session, view, kind, args));
   }
   if (!args.contains("output")) return Json{{"text", std::move(text)}, {"file", nullptr}};
   const fs::path output = args["output"].get<std::string>();

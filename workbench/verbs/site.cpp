@@ -12,6 +12,7 @@
 #include "session/storage.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/copies.hpp"
+#include "verbs/decided_causes.hpp"
 #include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"
 
@@ -40,7 +41,10 @@ Result<SiteEntry> write_page(const Services& services, const fs::path& folder,
   };
   const auto session = Session::open_reader(services.file_system, folder);
   if (!session) return fault(session.error());
-  const auto page = html::session_html(*session, index.filename().string());
+  const auto current = session->current(session::FoldDepth::full);
+  if (!current) return fault(current.error());
+  const session::SessionView view = view_of_report(services, *session, **current);
+  const auto page = html::session_html(*session, index.filename().string(), &view);
   if (!page) return fault(page.error());
   auto described = html::site_entry(*session, entry.name);
   if (!described) return fault(described.error());
