@@ -10,7 +10,7 @@
 // Data flow. Global memory -> the warp's ring (lines as wide as the head dim, to 64, 80, 96, 128 or
 // 256 columns) -> ldmatrix -> mma -> registers -> the block's sums by quads of columns
 // (quad_merge.cuh) -> their owners in the cluster by st.async -> with several clusters the
-// workspace, where the last to come adds up.
+// workspace, as messages whose 8-byte pieces carry their flags; the last cluster by number adds up.
 //
 // Floor. Bytes of K and V over what memory or L2 give, plus 2.5 us of launch, first load, merge and
 // store. What stands in the way of it differs:
@@ -18,22 +18,25 @@
 //    reads 62 GB/s in steps of 16 keys at D 64, 91 at D 128, where its port gives 114. So steps
 //    have 32 keys to 96 columns, and 64 units get 128 blocks, not 64;
 //  - at 256 columns, and over several clusters, the merge: by quads, several a thread, it takes 0.3
-//    to 0.5 us less, over clusters 1.6;
+//    to 0.5 us less, over clusters 1.6; by messages instead of tickets 0.2 to 1.1 us less again;
 //  - for few units the number of SMs: clusters of 2 or 8 and the workspace.
 //
 // v1 (sm90_splitkv_chunked, kept in sessions/h200-part1) loaded tiles with TMA into one ring of a
 // block. v2 has rings of warps. v3 works out what does not depend on data before the wait for the
 // previous kernel, merges by quads and keeps a part of what does not fit the L2 there for the next
-// call. v4, this file: exact widths, two key tiles a step, quads everywhere, splits by bytes.
-// Predicted 1.2 to 1.3 of v3 at D 64 to 96 and for few units; measured 1.0 to 1.6, in the mean 1.22
-// on an H200 and 1.19 on an H100. Left: D 112 (padded to 128); 9 to 16 rows above 64 columns
-// (registers); the workspace's three round trips to the L2.
+// call. v4: exact widths, two key tiles a step, quads everywhere, splits by bytes; predicted 1.2 to
+// 1.3 of v3 at D 64 to 96 and for few units, measured 1.0 to 1.6, in the mean 1.22 on an H200 and
+// 1.19 on an H100. v5, this file: over clusters a store and a read instead of store, fence, ticket,
+// its reset, fence and read. Left: D 112 (padded to 128); 9 to 16 rows above 64 columns
+// (registers).
 //
 // Worklog
-//   measured  v3 on an H200, hot burst, over the fastest backend of PyTorch: 1.67x to 70 MB of K
-//             and V, 1.12x to 300 MB, 1.01x beyond (sessions/h200-part1-whole); v4 is in no
-//             session yet, its trials are in docs/results/kernel_trials.md (key_tiles to
-//             step_of_64).
+//   measured  v5 on an H200, hot burst: predicted 1.12x of v4 on eight problems, 1.07x [1.05,
+//             1.08], and 1.27x at best (sessions/h200-decode-merge); as many blocks as SMs for 8 to
+//             16 units were 1.05x to 1.20x in repeated calls, but 0.81x to 0.94x of a call on
+//             fresh inputs, and are left out (sessions/h200-decode-clusters). Beside PyTorch's
+//             backends: sessions/h200-few-queries, and D 128 in sessions/h200-part1-abi2. Trials:
+//             docs/results/kernel_trials.md.
 
 #include "cuda/plan.cuh"
 #include "sm90/split_choice.cuh"
@@ -157,6 +160,12 @@ bool fit_at_once(const Entry& entry, int64_t units, int ranks) {
          resident >= units;
 }
 
+// What a block reads while clusters of a unit merge through the workspace.
+int64_t bytes_of_a_merge(int64_t units) {
+  if (FLAG_MERGE != 0) return int64_t(128) << 10;
+  return int64_t(units <= 2 ? 256 : 192) << 10;
+}
+
 // How to split `units` heads times row blocks of `tiles` tiles of keys each, a tile of `tile_bytes`
 // being what a block reads at once. Measured on an H200 (docs/results/kernel_trials.md, `splits`):
 // about half the SMs draw all the bandwidth there is; where a unit would have one block, two or
@@ -179,9 +188,8 @@ SplitChoice choose_decode_splits(const Entry& entry, int64_t units, int64_t tile
   if (wanted <= k_portable_cluster) return {int(ranks), 1};
   const SplitChoice few = units <= 2 ? SplitChoice{8, int(std::min(wanted, tiles) / 8)}
                                      : SplitChoice{2, int(std::min(sms / units, tiles / 4) / 2)};
-  const int64_t merge_bytes = int64_t(units <= 2 ? 256 : 192) << 10;  // read in a merge's time
   const int parts = few.ranks * std::min(few.clusters, k_max_parts);
-  if (parts == 0 || (tiles_of(ranks) - tiles_of(parts)) * tile_bytes < merge_bytes) {
+  if (parts == 0 || (tiles_of(ranks) - tiles_of(parts)) * tile_bytes < bytes_of_a_merge(units)) {
     return {int(ranks), 1};
   }
   return {few.ranks, parts / few.ranks};
@@ -213,7 +221,8 @@ int prepare(wb_sdpa_plan& plan) {
   // call.
   plan.early_start = EARLY_START == 2 ||
                      (EARLY_START == 1 && (choice.ranks <= 3 || kv_bytes < (int64_t(32) << 20)));
-  plan.workspace = merge_workspace(choice, units, entry.rows, entry.row_quads);
+  constexpr int pieces = FLAG_MERGE != 0 ? k_message_pieces : 1;
+  plan.workspace = merge_workspace(choice, units, entry.rows, pieces * entry.row_quads);
   plan.params.kept_256 = kept_share(device.ordinal, kv_bytes, KEEP_MB);
 
   Params& k = plan.params;

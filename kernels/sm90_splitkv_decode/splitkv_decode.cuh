@@ -16,6 +16,9 @@
 #ifndef EARLY_START  // start while the previous kernel drains: 0 never, 1 where it pays, 2 always
 #define EARLY_START 1
 #endif
+#ifndef FLAG_MERGE  // over clusters: 1 by messages that carry their flags, 0 by tickets and fences
+#define FLAG_MERGE 1
+#endif
 
 namespace wb::gpu {
 
@@ -251,11 +254,12 @@ __global__ void __launch_bounds__(S::k_threads, S::BPS) splitkv_decode(const Par
   __syncthreads();
   barrier_cluster_wait();
   if constexpr (quads) {
+    constexpr bool flags = FLAG_MERGE != 0;
     QuadWorkspace<S> space;
     if constexpr (spread) space = quad_workspace<S>(p.merge, slice);
-    send_quads<S, spread>(sent, owned, space, base, base + S::k_merge, slice.ranks);
-    receive_quads<S, spread>(owned, space, barrier, slice);
-    if constexpr (spread) {
+    send_quads<S, spread, flags>(sent, owned, space, base, base + S::k_merge, slice.ranks);
+    receive_quads<S, spread, flags>(owned, space, barrier, slice);
+    if constexpr (spread && !flags) {
       gather_clusters<S>(owned, space,
                          reinterpret_cast<uint32_t*>(smem + S::k_merge + MergeSmem<S>::k_warp_ml));
     }

@@ -8,7 +8,8 @@
 // spent on loading. Within a warpgroup Q K^T of step j runs beside P V of step j - 1, and the
 // softmax of step j beside P V. Query rows of all heads of a group are packed into the tile, so a
 // chunk of 16 queries with 4 heads a group fills it. With few tiles the keys are split over a
-// cluster and merged through distributed shared memory in the same launch.
+// cluster and merged through distributed shared memory in the same launch. Where all row blocks of
+// many keys are resident at once, three warpgroups share 64 rows and take every third step.
 //
 // Parent: sm80_mma_flash (tiles by waves), and split and merge of sm90_splitkv_chunked, which is
 // kept in sessions/h200-part1 only. Predicted: 1.1x over cuDNN at B*H 128, S 512, D 64; 3x for 16
@@ -17,7 +18,13 @@
 // Worklog
 //   measured  H200, hot burst, over the fastest backend of PyTorch: 3.12x on 2 to 16 queries and
 //             8192 keys, 2.85x at least (sessions/h200-part1-whole); prefill is for
-//             sm90_wgmma_carry.
+//             sm90_wgmma_carry. Shared rows also to 64 columns and without a split: 1.38x to 4.6x
+//             of sm90_wgmma_pingpong on 64 and 128 queries of up to 66 row blocks
+//             (sessions/h200-few-rows), with steps of 128 keys at 64 columns 1.04x and 1.08x more
+//             (sessions/h200-few-rows-d64); beside PyTorch 1.30x on five such problems, 1.18x at
+//             least (sessions/h200-few-queries). Left: up to 32 rows at 64 columns, which two
+//             blocks of one warpgroup an SM answer 1.13x faster, so they are not shared there; and
+//             from 67 row blocks of 64 rows on, where pingpong is ahead.
 
 #include "sm90/split_choice.cuh"
 #include "sm90/tma_inputs.cuh"
@@ -71,7 +78,7 @@ void fill_tiles(Entry (&table)[k_tiles], int64_t dim) {
     table[1] = entry_of<Shape<T, 64, 1, 128, 3, 2>>();
     table[2] = entry_of<Shape<T, 64, 2, 64, 5, 2>>();
     table[3] = entry_of<Shape<T, 64, 2, 64, 3, 2>>();
-    table[4] = entry_of<Shape<T, 64, 1, 64, 4, 1, 3>>();
+    table[4] = entry_of<Shape<T, 64, 1, 128, 2, 1, 3>>();
   } else {
     table[0] = entry_of<Shape<T, 128, 1, 64, 3, 2>>();
     table[1] = entry_of<Shape<T, 128, 2, 64, 5, 1>>();
@@ -82,14 +89,16 @@ void fill_tiles(Entry (&table)[k_tiles], int64_t dim) {
 }
 
 // 128 rows a block where that still fills the device, else 64 rows: with long steps at 64 columns
-// where the blocks are few. Few blocks of many keys share their rows. Measured in docs/kernels.md.
+// where the blocks are few. Blocks of many keys share their rows where all are resident at once, at
+// 64 columns from 33 rows on. Measured in docs/kernels.md.
 int choose_tile(const Entry (&table)[k_tiles], int64_t dim, int64_t heads, int64_t rows,
                 int64_t keys, int sm_count) {
   if constexpr (TILE_INDEX >= 0) {
     return std::min(TILE_INDEX, k_tiles - 1);
   } else {
     const auto blocks = [&](int i) { return heads * ((rows + table[i].rows - 1) / table[i].rows); };
-    if (dim > 64 && 2 * blocks(0) <= sm_count && keys >= 2048) return k_shared_rows;
+    const bool shares = keys >= 2048 && (dim > 64 || rows > 32);
+    if (shares && blocks(k_shared_rows) <= sm_count) return k_shared_rows;
     if (dim > 64) return blocks(3) >= 2 * int64_t(sm_count) ? 3 : 0;
     if (blocks(2) >= sm_count * int64_t(3) / 2) return 2;
     return 1;

@@ -18,7 +18,8 @@
 // (1.1x at S 512 -> nothing there, 1.06 at S 2k); 160 keys a step for D 128 full (1.03x -> 1.03
 // from S 2k on); no ordered barrier above 128 columns (level -> 1.05); keys split between the
 // warpgroups of a small grid (1.8x at 64 queries -> 1.67), between three by TILE_INDEX 3 (1.13x of
-// two, which no GPU has run). Exponentials on the FMA units and Q in registers were tried and taken
+// two -> 0.91 to 0.95 at D 128, 1.25 and 1.36 at D 64, where sm90_wgmma_flash is ahead of both:
+// sessions/h200-few-rows). Exponentials on the FMA units and Q in registers were tried and taken
 // out.
 //
 // Worklog

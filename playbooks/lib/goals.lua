@@ -33,9 +33,15 @@ local function choose(wb, problem, otherwise)
   return best and { variant = best.variant, configuration = whole(wb, best) } or nil
 end
 
--- The problems of a part's suite, each once.
+-- The problems of a part, each once: of its suite, or those that it writes out.
 local function problems_of(wb, part)
   local problems, known = {}, {}
+  for _, text in ipairs(part.texts or {}) do
+    problems[#problems + 1] = { name = text, problem = text }
+  end
+  if not part.suite then
+    return problems
+  end
   for _, problem in ipairs(wb.suites { suite = part.suite }.suites[1].problems) do
     if not known[problem.problem] then
       known[problem.problem] = true
@@ -135,10 +141,11 @@ local function least_of(part, row)
   return part.least
 end
 
--- A part is { key, name, suite, rivals, goals, otherwise }. `rivals`: whom it is timed beside,
--- unless the playbook's caller says. `otherwise`: the kernel where no rule is proven, or a function
--- that names one for a problem. Goals: `mean`, the geometric mean at least; `least`, each problem's
--- at least (a number, or a function of the row); `never_slower`, no problem may be `slower`.
+-- A part is { key, name, suite or texts, rivals, goals, otherwise }. `texts`: its problems as the
+-- workbench writes them. `rivals`: whom it is timed beside, unless the playbook's caller says.
+-- `otherwise`: the kernel where no rule is proven, or a function that names one for a problem.
+-- Goals: `mean`, the geometric mean at least; `least`, each problem's at least (a number, or a
+-- function of the row); `never_slower`, no problem may be `slower`.
 -- The verdict: whether rows reach the goals, and what falls short.
 function goals.judge(part, rows, count)
   local verdict = { name = part.name, problems = count, short = {} }

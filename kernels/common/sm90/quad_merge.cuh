@@ -13,6 +13,9 @@ namespace wb::gpu {
 
 inline constexpr int k_parts_at_once = 8;  // parts whose reads are under way together
 
+inline constexpr int k_message_pieces = 3;    // of 16 bytes; a quad's message in the workspace
+inline constexpr int k_messages_at_once = 4;  // messages whose reads are under way together
+
 template <class S>
 inline constexpr int k_quads = (S::k_rows * (S::DP / 4) + S::k_threads - 1) / S::k_threads;
 
@@ -147,12 +150,16 @@ __device__ __forceinline__ void store_quad(const OwnedQuad<S>& q, const float4& 
   if (q.lse != nullptr) *q.lse = all.y > 0.0f ? all.x * k_ln_2 + logf(all.y) : -INFINITY;
 }
 
-// Where a row block's clusters leave their sums for the last of them to add up.
+// Where a row block's clusters leave their sums for one of them to add up. By tickets it is the
+// last to come; by flags it is the last by number, which polls: a message is six floats, each in 8
+// bytes beside a flag. 8 bytes arrive whole, so neither a fence nor a ticket has to tell that they
+// are there. Clusters are started in the order of their numbers, so those that it waits for run.
 template <class S>
 struct QuadWorkspace {
   static constexpr int k_all = S::k_rows * (S::DP / 4);  // quads of a row block
   float4* sums;                                          // [cluster][k_all]
   float2* stats;                                         // [cluster][rank][rows], this rank's first
+  ulonglong2* messages;                                  // [cluster][piece][k_all]
   uint32_t* ticket;
   int clusters, cluster, stats_step;  // stats_step: between two clusters
 };
@@ -160,23 +167,115 @@ struct QuadWorkspace {
 template <class S>
 __device__ __forceinline__ QuadWorkspace<S> quad_workspace(const MergeParams& p,
                                                            const Slice& slice) {
+  constexpr int all = QuadWorkspace<S>::k_all;
   QuadWorkspace<S> w;
   const int64_t unit = int64_t(blockIdx.z) * gridDim.y + blockIdx.y;
   w.clusters = gridDim.x / slice.ranks;
   w.cluster = blockIdx.x / slice.ranks;
   w.stats_step = slice.ranks * S::k_rows;
-  w.sums = p.partial + unit * w.clusters * QuadWorkspace<S>::k_all;
+  w.sums = p.partial + unit * w.clusters * all;
   w.stats = p.partial_ml + unit * w.clusters * w.stats_step + slice.rank * S::k_rows;
+  w.messages =
+      reinterpret_cast<ulonglong2*>(p.partial) + unit * w.clusters * (k_message_pieces * all);
   w.ticket = p.tickets + unit * slice.ranks + slice.rank;
   return w;
 }
 
+__device__ __forceinline__ uint64_t with_flag(float v) {
+  return uint64_t(1) << 32 | __float_as_uint(v);
+}
+
+__device__ __forceinline__ float without_flag(uint64_t v) {
+  return __uint_as_float(uint32_t(v));
+}
+
+// Each 8 bytes of these are an access of their own.
+__device__ __forceinline__ void st_relaxed_v2(ulonglong2* at, uint64_t a, uint64_t b) {
+  asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1,%2};" ::"l"(at), "l"(a), "l"(b) : "memory");
+}
+
+__device__ __forceinline__ ulonglong2 ld_relaxed_v2(const ulonglong2* at) {
+  ulonglong2 v;
+  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0,%1}, [%2];"
+               : "=l"(v.x), "=l"(v.y)
+               : "l"(at)
+               : "memory");
+  return v;
+}
+
+template <class S>
+__device__ __forceinline__ void send_message(const QuadWorkspace<S>& w, const OwnedQuad<S>& q,
+                                             const float4& sum, float2 all) {
+  constexpr int step = QuadWorkspace<S>::k_all;
+  ulonglong2* to = w.messages + w.cluster * (k_message_pieces * step) + q.index;
+  st_relaxed_v2(to, with_flag(sum.x), with_flag(sum.y));
+  st_relaxed_v2(to + step, with_flag(sum.z), with_flag(sum.w));
+  st_relaxed_v2(to + 2 * step, with_flag(all.x), with_flag(all.y));
+}
+
+// The owned quad's messages of all other clusters, in their order, added to its own sum. Flags
+// return to zero for the next call.
+template <class S>
+__device__ __forceinline__ void gather_messages(const QuadWorkspace<S>& w, const OwnedQuad<S>& q,
+                                                float4 sum, float2 all) {
+  constexpr int step = QuadWorkspace<S>::k_all, most = k_messages_at_once;
+  const int peers = w.clusters - 1;
+#pragma unroll 1
+  for (int first = 0; first < peers; first += most) {
+    ulonglong2* from = w.messages + first * (k_message_pieces * step) + q.index;
+    ulonglong2 piece[most][k_message_pieces];
+    bool complete;
+    do {
+      uint64_t flags = uint64_t(1) << 32;
+#pragma unroll
+      for (int i = 0; i < most; ++i) {
+#pragma unroll
+        for (int k = 0; k < k_message_pieces; ++k) {
+          piece[i][k] = make_ulonglong2(0, 0);
+          if (first + i >= peers) continue;
+          piece[i][k] = ld_relaxed_v2(from + (i * k_message_pieces + k) * step);
+          flags &= piece[i][k].x & piece[i][k].y;
+        }
+      }
+      complete = flags != 0;
+    } while (!complete);
+    float2 ml[most + 1];
+    float4 part[most + 1];
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+      part[i] = make_float4(without_flag(piece[i][0].x), without_flag(piece[i][0].y),
+                            without_flag(piece[i][1].x), without_flag(piece[i][1].y));
+      ml[i] = make_float2(without_flag(piece[i][2].x), without_flag(piece[i][2].y));
+      if (first + i >= peers) {
+        ml[i].x = -INFINITY;
+        continue;
+      }
+#pragma unroll
+      for (int k = 0; k < k_message_pieces; ++k) {
+        st_relaxed_v2(from + (i * k_message_pieces + k) * step, 0, 0);
+      }
+    }
+    ml[most] = all;
+    part[most] = sum;
+    all = add_parts(sum, ml, part);
+  }
+  store_quad<S>(q, sum, all);
+}
+
 // One cluster's sum of the owned quad: the result where there is no other cluster.
-template <class S, bool Spread>
+template <class S, bool Spread, bool Flags>
 __device__ __forceinline__ void finish_quad(const QuadWorkspace<S>& w, const OwnedQuad<S>& q,
                                             const float4& sum, float2 all) {
   if (!Spread || w.clusters == 1) {
     store_quad<S>(q, sum, all);
+    return;
+  }
+  if constexpr (Flags) {
+    if (w.cluster == w.clusters - 1) {
+      gather_messages<S>(w, q, sum, all);
+    } else {
+      send_message<S>(w, q, sum, all);
+    }
     return;
   }
   __stcg(w.sums + w.cluster * QuadWorkspace<S>::k_all + q.index, sum);
@@ -187,7 +286,7 @@ __device__ __forceinline__ void finish_quad(const QuadWorkspace<S>& w, const Own
 // block's warps up and sends the sums to their owners; alone in its cluster, a block owns
 // what it sends. `partial` and the warps' (m, l) are written and visible to the block; every block
 // of the cluster has initialised its barrier.
-template <class S, bool Spread>
+template <class S, bool Spread, bool Flags>
 __device__ __forceinline__ void send_quads(const SentQuad<S> (&sent)[k_quads<S>],
                                            const OwnedQuad<S> (&owned)[k_quads<S>],
                                            const QuadWorkspace<S>& w, uint32_t partial,
@@ -203,7 +302,7 @@ __device__ __forceinline__ void send_quads(const SentQuad<S> (&sent)[k_quads<S>]
         sum, S::WK, [&](int k) { return ld_shared_v2(ml_at + k * S::k_rows * 8); },
         [&](int k) { return ld_shared_v4(at + k * S::k_partial_warp * 4); });
     if (ranks == 1) {
-      finish_quad<S, Spread>(w, owned[i], sum, all);
+      finish_quad<S, Spread, Flags>(w, owned[i], sum, all);
       continue;
     }
     st_async_v4(q.sum_to, sum, q.sum_done);
@@ -212,7 +311,7 @@ __device__ __forceinline__ void send_quads(const SentQuad<S> (&sent)[k_quads<S>]
 }
 
 // Waits for all parts of the owned quads and adds them up.
-template <class S, bool Spread>
+template <class S, bool Spread, bool Flags>
 __device__ __forceinline__ void receive_quads(const OwnedQuad<S> (&owned)[k_quads<S>],
                                               const QuadWorkspace<S>& w, uint32_t barrier,
                                               const Slice& slice) {
@@ -226,12 +325,12 @@ __device__ __forceinline__ void receive_quads(const OwnedQuad<S> (&owned)[k_quad
     const float2 all = read_parts<!Spread>(
         sum, slice.ranks, [&](int r) { return ld_shared_v2(q.stat_at + r * S::k_rows * 8); },
         [&](int r) { return ld_shared_v4(q.sum_at + r * slice.per_rank * 16); });
-    finish_quad<S, Spread>(w, q, sum, all);
+    finish_quad<S, Spread, Flags>(w, q, sum, all);
   }
 }
 
-// Several clusters share the rows: the last to come, a slice, adds their sums up. The ticket
-// returns to zero for the next call.
+// Several clusters share the rows, and tickets tell who is last: that one adds a slice's sums up.
+// The ticket returns to zero for the next call.
 template <class S>
 __device__ __forceinline__ void gather_clusters(const OwnedQuad<S> (&owned)[k_quads<S>],
                                                 const QuadWorkspace<S>& w, uint32_t* is_last) {
