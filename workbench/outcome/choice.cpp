@@ -156,7 +156,36 @@ Choice single_of(const Field& field, const Group& group, const std::string& vari
   return choice;
 }
 
-/// The best of those that serve every problem; an empty choice when there is none.
+/// Whether the first is shown faster than the second over the group: by the word of the objective's
+/// comparison, else by the interval of the mean over the problems. Nothing where they never met.
+std::optional<bool> is_shown_faster(const Field& field, const Group& group,
+                                    const std::string& first, const std::string& second) {
+  if (field.objective != nullptr) {
+    const auto there = field.objective->subjects();
+    if (there.contains(first) && there.contains(second)) {
+      const auto figure = field.objective->figure(first, second, field.measured.rivals);
+      if (figure) return figure->outcome == ComparisonOutcome::faster;
+    }
+  }
+  std::vector<Weighed> parts;
+  for (std::size_t i = 0; i < group.problems.size(); ++i) {
+    if (group.problems[i].held_out) continue;
+    const auto figure = field.rows[i]->figure(first, second, field.measured.rivals);
+    if (!figure || !(figure->speedup > 0)) return std::nullopt;
+    Weighed part;
+    part.comparison.speedup = figure->speedup;
+    part.comparison.interval = figure->interval;
+    part.weight = group.problems[i].weight;
+    part.opponent_us = field.rows[i]->time_us(second);
+    parts.push_back(std::move(part));
+  }
+  const auto mean = mean_of(field, parts);
+  if (!mean) return std::nullopt;
+  return mean->interval.low > 1;
+}
+
+/// The best of those that serve every problem; an empty choice when there is none. The incumbent,
+/// or else the start, stays the best unless another is shown faster: a larger mean may be noise.
 Choice best_single(const Field& field, const Group& group) {
   std::vector<std::pair<std::string, Choice>> all;
   for (const std::string& variant : on_every_problem(group)) {
@@ -170,14 +199,22 @@ Choice best_single(const Field& field, const Group& group) {
     const auto& mean = by_start ? choice.over_start.mean : choice.over_rival.mean;
     return mean && mean->value > 0 ? mean->value : 0;
   };
-  Choice best;
-  for (auto& [variant, choice] : all) {
-    // The start wins a tie, because it needs no change.
-    const bool wins = value(choice) > value(best) ||
-                      (value(choice) == value(best) && variant == field.measured.start);
-    if (best.variants.empty() || wins) best = std::move(choice);
+  const auto named = [&](const std::string& variant) {
+    return std::find_if(all.begin(), all.end(),
+                        [&](const auto& item) { return item.first == variant; });
+  };
+  auto holder = named(field.measured.incumbent);
+  if (holder == all.end()) holder = named(field.measured.start);
+  auto best = holder;
+  for (auto item = all.begin(); item != all.end(); ++item) {
+    if (best != all.end() && !(value(item->second) > value(best->second))) continue;
+    if (holder != all.end() &&
+        !is_shown_faster(field, group, item->first, holder->first).value_or(true)) {
+      continue;
+    }
+    best = item;
   }
-  return best;
+  return best == all.end() ? Choice{} : std::move(best->second);
 }
 
 /// The fastest of those that are shown faster than the base on this problem, else the base.

@@ -218,6 +218,7 @@ Measured::Measured(const SessionView& view) {
   regime = plan == "hot" ? text(objective, "regime") : "";
   if (plan == "hot" && regime.empty()) regime = "burst";
   objective_problem = text(objective, "problem");
+  incumbent = view.incumbent;
   for (const IterationView& iteration : view.iterations) {
     if (is_baseline(iteration)) start = candidate_of(iteration);
     if (iteration.is_closed() && !is_baseline(iteration)) ++iterations;

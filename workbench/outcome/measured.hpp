@@ -70,7 +70,7 @@ struct Verdicts {
 struct Measured {
   explicit Measured(const session::SessionView& view);
 
-  std::string start, rule, plan, regime, objective_problem;
+  std::string start, incumbent, rule, plan, regime, objective_problem;
   std::size_t iterations = 0;
   std::set<std::string> rivals;               ///< kernel names
   std::map<std::string, Verdicts> verdicts;   ///< by label; rivals by name

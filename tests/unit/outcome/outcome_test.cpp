@@ -183,6 +183,35 @@ TEST_CASE("a variant that failed has no figure anywhere, a rival only where it f
   }
 }
 
+TEST_CASE("a larger mean that was not shown faster is not advised") {
+  Story story = measured_baseline();
+  const auto ambiguous = [&](std::int64_t number, const char* candidate, const char* against) {
+    story.iteration(number, candidate, "no_gain");
+    for (const char* problem : {k_small, k_large, ""}) {
+      story.add(number, {.problem = problem,
+                         .candidate = candidate,
+                         .against = against,
+                         .speedup = 1.07,
+                         .outcome = "ambiguous"});
+    }
+  };
+  SECTION("over the start") {
+    ambiguous(1, "new@2", "base@1");
+    const Outcome outcome = outcome_of(story.view());
+    CHECK(outcome.recommendation.advice == Advice::keep_start);
+    REQUIRE(outcome.recommendation.parts.size() == 1);
+    CHECK(outcome.recommendation.parts[0].variant == "base@1");
+  }
+  SECTION("over the incumbent") {
+    iterate(story, 1, "new@2", "win", "base@1", 4, 4, 2, 2);
+    ambiguous(2, "twin@3", "new@2");
+    const Outcome outcome = outcome_of(story.view());
+    CHECK(outcome.recommendation.advice == Advice::adopt);
+    REQUIRE(outcome.recommendation.parts.size() == 1);
+    CHECK(outcome.recommendation.parts[0].variant == "new@2");
+  }
+}
+
 TEST_CASE("the fastest rival counts, and one without a figure may be the fastest") {
   Story story = measured_baseline();
   iterate(story, 1, "new@2", "win", "base@1", 4, 4, 2, 2);
