@@ -241,18 +241,18 @@ TEST_CASE("a closed descriptor is an error, a reader that left is seen without S
 
 TEST_CASE("a file in a folder where none can be made is overwritten", "[core][writing]") {
   Place place;
-  constexpr int k_skipped = 99;
+  constexpr int k_skipping = 99;
   constexpr uid_t k_nobody = 65534;
   const fs::path file = place / "file";
   REQUIRE(place.write(file, "longer than what comes").ok());
   ::chmod(file.c_str(), 0666);
   ::chmod(place.folder.path().c_str(), 0555);
   const int step = in_child([&] {
-    if (::geteuid() == 0 && ::seteuid(k_nobody) != 0) return k_skipped;
+    if (::geteuid() == 0 && ::seteuid(k_nobody) != 0) return k_skipping;
     return place.write(file, "short").ok() ? 0 : 1;
   });
   ::chmod(place.folder.path().c_str(), 0755);
-  if (step == k_skipped) return;  // root, and nobody else can be become
+  if (step == k_skipping) return;  // root, and nobody else can be become
   CHECK(step == 0);
   CHECK(place.content(file) == "short");
 }
