@@ -137,7 +137,10 @@ class Recorded:
             self.versions[name] = rival_versions(log)
 
     def name_of(self, problem):
-        return self.names[problem][1] if problem in self.names else f"`{problem}`"
+        """A suite's name, else the text, without the mask that is the default."""
+        if problem in self.names:
+            return self.names[problem][1]
+        return f"`{problem.replace(' causal=none', '')}`"
 
     def group_of(self, problem):
         """The part of a suite, as the tables are divided."""
