@@ -17,6 +17,8 @@
 
 namespace wb::verbs {
 
+using advise::probe_problems;
+
 /// The decided causes of one subject, and the catalogues that they refer to.
 struct DecidedCauses {
   std::vector<catalogue::Cause> causes;
@@ -28,10 +30,14 @@ struct DecidedCauses {
 };
 /// The catalogues only, with nothing diagnosed yet.
 Result<DecidedCauses> cause_catalogues(const engine::Services& services);
-/// The incumbent, on the suite's problems without held-out ones. `situation`, also below, comes
-/// from situation_of().
+/// The incumbent, on the suite's problems without held-out ones, in groups by how it came out of
+/// the session (lost to a rival, won, …) and what bounds them, the lost ones most urgent.
+/// `situation`, also below, comes from situation_of().
 Result<advise::Target> target_of(const session::SessionView& view,
                                  const advise::Situation& situation);
+/// Another variant of the session on the same problems, in groups by its own figures.
+advise::Target target_for(const advise::Target& incumbent, const session::Session& session,
+                          const session::SessionView& view, const std::string& subject);
 
 struct LogFindings {
   std::vector<measure::Finding> findings;
@@ -80,10 +86,5 @@ Result<Json> diagnose_measuring(engine::Context& context, const Json& args);
 /// Appends causes_decided to the held session if it has a baseline. Without a catalogue it appends
 /// a note with the reason.
 Result<void> record_causes(engine::Context& context);
-
-/// The problems that a probe measures. They differ in one size only: B ("heads": 1, 2 and 4 times
-/// the base's) or Skv ("keys": 2, 4 and 8 times, without a causal rule). Other probes measure the
-/// base itself.
-std::vector<problem::Problem> probe_problems(const problem::Problem& base, std::string_view probe);
 
 }  // namespace wb::verbs

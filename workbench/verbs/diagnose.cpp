@@ -26,7 +26,6 @@ namespace wb::verbs {
 using advise::Diagnosis;
 using engine::candidate_of;
 using engine::Services;
-using engine::stored_variant;
 using engine::text_of;
 using session::IterationView;
 using session::Session;
@@ -51,12 +50,8 @@ const IterationView* measured_in(const SessionView& view, const std::string& sub
 std::vector<Diagnosis> causes_of(const session::Session& session, const SessionView& view,
                                  const DecidedCauses& catalogues, const IterationView& iteration,
                                  LogFindings log) {
-  advise::Target target = catalogues.target;
-  target.subject = candidate_of(iteration);
-  target.techniques.clear();
-  if (const auto stored = stored_variant(session, view, target.subject)) {
-    target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
-  }
+  const advise::Target target =
+      target_for(catalogues.target, session, view, candidate_of(iteration));
   add_derived(catalogues, session, view, target, log);
   return advise::diagnose(catalogues.causes, catalogues.techniques, target, log.findings);
 }

@@ -18,7 +18,6 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
-#include "problem/attention.hpp"
 #include "report/report.hpp"
 #include "verbs/decided_causes.hpp"
 #include "verbs/shown.hpp"
@@ -40,19 +39,16 @@ using problem::Problem;
 
 namespace {
 
-constexpr std::int64_t k_growth_steps = 3;  // 1, 2 and 4 times the size
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_analysis_of{
     {{"heads", "grid_scaling"}, {"keys", "key_walk"}, {"eager", "call_cost"}}};
 
-/// The suite's problem with the fewest row blocks, which leaves most of the device unused; nothing
-/// when all are held out.
-std::optional<Problem> smallest(const problem::Suite& suite) {
-  std::optional<Problem> best;
-  for (const Problem& problem : plain_problems(suite)) {
-    if (!best || problem::row_block_count(problem) < problem::row_block_count(*best))
-      best = problem;
-  }
-  return best;
+/// The suite's problem that probes vary; nothing when all are held out.
+std::optional<Problem> base_problem(const problem::Suite& suite) {
+  const std::vector<Problem> plain = plain_problems(suite);
+  std::vector<const Problem*> all;
+  for (const Problem& problem : plain) all.push_back(&problem);
+  const Problem* smallest = advise::smallest_problem(all);
+  return smallest == nullptr ? std::nullopt : std::optional(*smallest);
 }
 
 Result<void> log_finding(Context& context, const Finding& finding) {
@@ -155,23 +151,6 @@ std::vector<std::string> probes_of(const DecidedCauses& decided) {
 
 }  // namespace
 
-std::vector<Problem> probe_problems(const Problem& base, std::string_view probe) {
-  std::vector<Problem> problems;
-  const bool varies = probe == "heads" || probe == "keys";
-  for (std::int64_t step = 0; step < (varies ? k_growth_steps : 1); ++step) {
-    Problem problem = base;
-    const std::int64_t times = std::int64_t{1} << step;
-    if (probe == "heads") problem.B *= times;
-    if (probe == "keys") {
-      problem.Skv *= 2 * times;                // with Sq = Skv, both sizes would change
-      problem.causal = problem::Causal::none;  // a masked key costs no iteration
-    }
-    if (varies) problem.name.clear();
-    problems.push_back(std::move(problem));
-  }
-  return problems;
-}
-
 Result<Json> diagnose_measuring(Context& context, const Json& args) {
   if (!context.incumbent) {
     return Error{ErrorCode::invalid, "diagnose", context.session->folder().string(),
@@ -183,7 +162,7 @@ Result<Json> diagnose_measuring(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const DecidedCauses before,
                 decide_causes(context.services, *context.session, *view, situation));
   Json measured = Json::array();
-  const std::optional<Problem> base = smallest(context.settings.suite);
+  const std::optional<Problem> base = base_problem(context.settings.suite);
   for (const std::string& probe : base ? probes_of(before) : std::vector<std::string>()) {
     auto row = take(context, probe, *base, args);
     WB_TRY(context.check_stop());
