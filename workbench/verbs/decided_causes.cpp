@@ -182,7 +182,16 @@ void add_derived(const DecidedCauses& catalogues, const Session& session, const 
     if (rule.kernel == manifest.name) input.rule = &rule;
   }
   for (const advise::TargetProblem& one : target.problems) input.problems.push_back(one.problem);
-  for (Finding& finding : analyze::derived_findings(input, log.evidence)) {
+  std::vector<Finding> derived = analyze::derived_findings(input, log.evidence);
+  const bool is_in_series = std::any_of(derived.begin(), derived.end(), [](const Finding& finding) {
+    const auto splits = finding.figures.find("splits_keys");
+    return splits != finding.figures.end() && *splits == false;
+  });
+  for (Finding& finding : derived) {
+    // Blocks that share a tile of rows share its columns where the kernel never splits the keys.
+    if (is_in_series && finding.analysis == "launch_rule") {
+      finding.figures["walks_in_series"] = true;
+    }
     log.findings.push_back(std::move(finding));
   }
 }
