@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import ROOT
-from support.kept import kept
+from support.kept import kept, kept_sessions
 from support.logs import events
 
 EXIT_USAGE, EXIT_MALFORMED = 2, 65
@@ -74,7 +74,7 @@ NOT_TOLD = {
 
 
 @pytest.mark.parametrize(
-    "name", sorted(path.name.split(".")[0] for path in (ROOT / "sessions").glob("*.tar.gz"))
+    "name", [path.name.removesuffix(".tar.gz") for path in kept_sessions(ROOT / "sessions")]
 )
 def test_few_causes_are_left_open(wb, name):
     """What the log, the manifest and the launch rule tell decides all but two."""

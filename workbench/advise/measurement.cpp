@@ -21,15 +21,6 @@ namespace {
 
 constexpr std::int64_t k_growth_steps = 3;  // 1, 2 and 4 times the size
 
-bool can_be_taken(const CauseNeed& need, const Target& target) {
-  if (!need.plans.empty() && !target.plan.empty() && !is_among(need.plans, target.plan)) {
-    return false;
-  }
-  const bool is_of_code = need.probe == "sass", is_of_gpu = is_of_code || need.verb == "profile";
-  const bool has_gpu = target.backend.empty() || target.backend == "cuda";
-  return (!is_of_gpu || has_gpu) && (!is_of_code || target.has_machine_code);
-}
-
 std::string probed(const Target& target, const std::string& probe) {
   std::vector<const Problem*> all;
   for (const TargetProblem& one : target.problems) all.push_back(&one.problem);
@@ -71,6 +62,15 @@ std::string command_line(const CauseNeed& need, const Target& target, const Prob
 }
 
 }  // namespace
+
+bool can_be_taken(const CauseNeed& need, const Target& target) {
+  if (!need.plans.empty() && !target.plan.empty() && !is_among(need.plans, target.plan)) {
+    return false;
+  }
+  const bool is_of_code = need.probe == "sass", is_of_gpu = is_of_code || need.verb == "profile";
+  const bool has_gpu = target.backend.empty() || target.backend == "cuda";
+  return (!is_of_gpu || has_gpu) && (!is_of_code || target.has_machine_code);
+}
 
 std::vector<Problem> probe_problems(const Problem& base, std::string_view probe) {
   std::vector<Problem> problems;

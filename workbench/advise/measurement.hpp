@@ -12,7 +12,8 @@
 
 namespace wb::catalogue {
 struct Cause;
-}
+struct CauseNeed;
+}  // namespace wb::catalogue
 
 namespace wb::advise {
 
@@ -24,6 +25,9 @@ struct DecidingMeasurement {
   std::string brings;   ///< the figures that it gives, in words
   std::string counter;  ///< of the profiler, by its own name; empty: none
 };
+
+/// Whether this device, plan and kernel can have the measurement.
+bool can_be_taken(const catalogue::CauseNeed& need, const Target& target);
 
 /// The first of the cause's needs that this device, plan and kernel can have, those with a probe
 /// before others; nothing where none can. `open`: the problem on which the cause is open; nullptr:

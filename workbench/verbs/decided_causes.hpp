@@ -83,6 +83,13 @@ Result<Json> diagnose_session(const engine::Services& services, const session::S
 /// catalogues, canceled.
 Result<Json> diagnose_measuring(engine::Context& context, const Json& args);
 
+/// For a session that is about to end: takes the measurements that its open causes need, the most
+/// important cause first, and begins none once `budget_s`, or what the session's own budget of wall
+/// time leaves, is used or would not last for one as long as the longest so far. Returns {`probe`
+/// (or null), `outcome`, `message`, `causes`} each; `not_taken` with the reason for those that it
+/// did not begin. Nothing that fails is fatal. Errors: those of the log, canceled.
+Result<Json> measure_before_close(engine::Context& context, double budget_s);
+
 /// Appends causes_decided to the held session if it has a baseline. Without a catalogue it appends
 /// a note with the reason.
 Result<void> record_causes(engine::Context& context);
