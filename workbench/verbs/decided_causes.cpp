@@ -141,8 +141,10 @@ std::optional<bool> spills_of(const SessionView& view, const std::string& subjec
 /// The present analyses' findings on the log, findings on builds, and those of probes, which were
 /// taken outside iterations. A new session without rivals has no comparison; then the baseline's
 /// recorded findings count.
-LogFindings findings_of(const SessionView& view) {
+LogFindings findings_of(const DecidedCauses& catalogues, const Session& session,
+                        const SessionView& view) {
   report::LogEvidence log = report::log_evidence(view);
+  add_products(catalogues.launches, session, view, log.evidence);
   LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps), {}};
   if (log.evidence.observations.empty()) {
     if (const IterationView* holder = incumbent_iteration(view))
@@ -157,8 +159,25 @@ LogFindings findings_of(const SessionView& view) {
 
 }  // namespace
 
-LogFindings iteration_findings(const SessionView& view, const IterationView& iteration) {
+void add_products(const std::vector<catalogue::LaunchRule>& launches, const Session& session,
+                  const SessionView& view, measure::Evidence& evidence) {
+  if (evidence.device.backend != "cuda") return;
+  std::set<std::string> asked;
+  for (const measure::Observation& one : evidence.observations) {
+    if (one.problem.dtype != Dtype::f32 || !asked.insert(one.subject).second) continue;
+    const auto stored = stored_variant(session, view, one.subject);
+    if (!stored.ok()) continue;
+    const variant::Manifest& manifest = stored->first.manifest;
+    const auto split = catalogue::split_products(manifest, stored->second,
+                                                 catalogue::find_rule(launches, manifest.name));
+    if (split) evidence.split_products[one.subject] = *split;
+  }
+}
+
+LogFindings iteration_findings(const DecidedCauses& catalogues, const Session& session,
+                               const SessionView& view, const IterationView& iteration) {
   report::LogEvidence log = report::iteration_evidence(view, iteration);
+  add_products(catalogues.launches, session, view, log.evidence);
   LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps), {}};
   if (log.evidence.observations.empty()) add_recorded(iteration, result.findings);
   result.evidence = std::move(log.evidence);
@@ -178,9 +197,7 @@ void add_derived(const DecidedCauses& catalogues, const Session& session, const 
   input.manifest = &manifest;
   input.configuration = complete.ok() ? *complete : stored->second;
   input.spills = spills_of(view, target.subject);
-  for (const catalogue::LaunchRule& rule : catalogues.launches) {
-    if (rule.kernel == manifest.name) input.rule = &rule;
-  }
+  input.rule = catalogue::find_rule(catalogues.launches, manifest.name);
   for (const advise::TargetProblem& one : target.problems) input.problems.push_back(one.problem);
   std::vector<Finding> derived = analyze::derived_findings(input, log.evidence);
   const bool is_in_series = std::any_of(derived.begin(), derived.end(), [](const Finding& finding) {
@@ -325,7 +342,7 @@ Result<Json> causes_json(const Services& services, const Session& session,
   WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
   WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   decided.target.has_machine_code = has_code(session, view, decided.target.subject);
-  LogFindings log = findings_of(view);
+  LogFindings log = findings_of(decided, session, view);
   add_derived(decided, session, view, decided.target, log);
   decide(decided, log.findings);
   return Json{{"subject", decided.target.subject},
@@ -378,11 +395,29 @@ Result<DecidedCauses> decide_causes(const Services& services, const Session& ses
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   decided.target.has_machine_code = has_code(session, view, decided.target.subject);
-  LogFindings log = findings_of(view);
+  LogFindings log = findings_of(decided, session, view);
   add_derived(decided, session, view, decided.target, log);
   decide(decided, log.findings);
   decided.gaps = std::move(log.gaps);
+  for (const Finding& finding : log.findings) {
+    const bool is_split = finding.analysis == "roofline_share" && finding.figures.is_object() &&
+                          finding.figures.contains("peak_products") &&
+                          text_of(finding.figures, "subject") == decided.target.subject &&
+                          text_of(finding.figures, "plan") == decided.target.plan;
+    const auto room = is_split ? number_of(finding.figures, "headroom_ratio") : std::nullopt;
+    if (room && *room >= 1) decided.rooms[finding.problem] = *room;
+  }
   return decided;
+}
+
+void use_rooms(const DecidedCauses& decided, Situation& situation) {
+  for (const advise::TargetProblem& one : decided.target.problems) {
+    const auto room = decided.rooms.find(label(one.problem));
+    if (room == decided.rooms.end()) continue;
+    for (advise::RoadmapProblem& problem : situation.problems) {
+      if (to_text(problem.problem) == to_text(one.problem)) problem.room_ratio = room->second;
+    }
+  }
 }
 
 Result<void> record_causes(Context& context) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,12 @@ struct DecidedCauses {
   advise::Target target;
   std::vector<advise::Diagnosis> diagnoses;
   std::vector<std::string> gaps;  ///< facts in the log that no finding shows
+  /// Distance to the roof by the problem's label, where the subject's f32 products are split; older
+  /// logs recorded it for the roof of other units.
+  std::map<std::string, double> rooms;
 };
+/// Puts those rooms into a situation of the same subject.
+void use_rooms(const DecidedCauses& decided, advise::Situation& situation);
 /// The catalogues only, with nothing diagnosed yet.
 Result<DecidedCauses> cause_catalogues(const engine::Services& services);
 /// The incumbent, on the suite's problems without held-out ones, in groups by how it came out of
@@ -48,8 +54,13 @@ struct LogFindings {
 /// where the session does not have its sources.
 void add_derived(const DecidedCauses& catalogues, const session::Session& session,
                  const session::SessionView& view, const advise::Target& target, LogFindings& log);
+/// Says of the evidence's subjects how they make f32 products, by their stored manifests.
+void add_products(const std::vector<catalogue::LaunchRule>& launches,
+                  const session::Session& session, const session::SessionView& view,
+                  measure::Evidence& evidence);
 /// Findings of the present analyses on one iteration's measurements and builds.
-LogFindings iteration_findings(const session::SessionView& view,
+LogFindings iteration_findings(const DecidedCauses& catalogues, const session::Session& session,
+                               const session::SessionView& view,
                                const session::IterationView& iteration);
 Json causes_list(const std::vector<advise::Diagnosis>& diagnoses);
 /// Fills the diagnoses of the target.

@@ -201,6 +201,7 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
       Situation situation,
       informed_situation(book, session, *view, trials_of_others(book, services, &session),
                          decided ? decided->diagnoses : std::vector<advise::Diagnosis>()));
+  if (decided) use_rooms(*decided, situation);
   situation.target_ratio = target_ratio;
   Json made = to_json(advise::make_roadmap(book.techniques, situation));
   made["incumbent"] = situation.incumbent;
