@@ -265,6 +265,9 @@ std::string render_causes(const Json& decided) {
     out += "Supported of the start " + code(text(start, "subject"), 60) + ":\n\n" +
            table_of(nullptr, mended);
   }
+  for (const Json& one : list_of(decided, "siblings")) {
+    out += "siblings: " + inline_text(text(one, "says"), 200) + "\n";
+  }
   for (const Json& row : list_of(decided, "measured")) {
     const std::string message = text(row, "message");
     out += fmt::format("measured: {}: {}{}\n", inline_text(text(row, "probe"), 20),

@@ -8,6 +8,7 @@
 
 #include "analyze/scaling.hpp"
 #include "core/json.hpp"
+#include "outcome/siblings.hpp"
 #include "report/causes.hpp"
 #include "report/evidence.hpp"
 #include "report/fixes.hpp"
@@ -137,6 +138,11 @@ std::string summary(const Page& page, const Json& decided) {
       out += "; the first is decided by " + decided_by_words(*undecided.front(), "", "");
     }
     out += ". ";
+  }
+  // The one on most problems; `diagnose` has the others.
+  const auto siblings = outcome::contrasts_of(page.conclusion);
+  if (!siblings.empty()) {
+    out += fmt::format("Siblings: {}. ", inline_text(siblings.front().words(), 200));
   }
   out += fmt::format("\n\n- Impact: {}\n", impact_words(page));
   if (supported.empty()) return out + "\n";

@@ -20,6 +20,7 @@
 #include "engine/settings.hpp"
 #include "measure/plan.hpp"
 #include "outcome/outcome.hpp"
+#include "outcome/siblings.hpp"
 #include "problem/attention.hpp"
 #include "report/evidence.hpp"
 #include "report/facts.hpp"
@@ -334,6 +335,15 @@ Json start_json(const Session& session, const SessionView& view, const DecidedCa
                                                   log.findings))}};
 }
 
+/// Variants of the session that win on different problems, as one sentence each.
+Json siblings_json(const SessionView& view) {
+  Json all = Json::array();
+  for (const outcome::Contrast& one : outcome::contrasts_of(outcome::outcome_of(view))) {
+    all.push_back(to_json(one));
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<Json> causes_json(const Services& services, const Session& session,
@@ -349,6 +359,7 @@ Result<Json> causes_json(const Services& services, const Session& session,
               {"plan", decided.target.plan},
               {"causes", causes_list(decided.diagnoses)},
               {"start", start_json(session, view, decided, log)},
+              {"siblings", siblings_json(view)},
               {"gaps", std::move(log.gaps)}};
 }
 

@@ -120,13 +120,10 @@ Result<Json> diagnose_iteration(const Services& services, const session::Session
     explains = new_causes(own, causes_of(session, view, decided, *before,
                                          iteration_findings(decided, session, view, *before)));
   }
-  Json made{{"subject", candidate_of(*iteration)},
-            {"plan", decided.target.plan},
-            {"causes", causes_list(own)},
-            {"start", nullptr},
-            {"explains", explains},
-            {"measured", Json::array()},
-            {"gaps", std::move(log.gaps)}};
+  Json made{{"subject", candidate_of(*iteration)}, {"plan", decided.target.plan},
+            {"causes", causes_list(own)},          {"start", nullptr},
+            {"siblings", Json::array()},           {"explains", explains},
+            {"measured", Json::array()},           {"gaps", std::move(log.gaps)}};
   made["text"] =
       explanation(*iteration, parent, before != nullptr, explains) + report::render_causes(made);
   return made;
@@ -167,6 +164,7 @@ Result<Json> diagnose_files(const Services& services, const Json& args) {
             {"plan", decided.target.plan},
             {"causes", causes_list(decided.diagnoses)},
             {"start", nullptr},
+            {"siblings", Json::array()},
             {"explains", Json::array()},
             {"measured", Json::array()},
             {"gaps", files.gaps}};
@@ -193,6 +191,7 @@ Result<Json> diagnose_body(const Call& call) {
 Result<Json> diagnose_sample(FakeEngine& fake, const Json&) {
   return Json{{"subject", fake.incumbent}, {"plan", "hot"},
               {"causes", Json::array()},   {"start", nullptr},
+              {"siblings", Json::array()}, {"explains", Json::array()},
               {"measured", Json::array()}, {"gaps", Json::array()},
               {"text", "dry run"}};
 }
@@ -220,11 +219,15 @@ const Verb& verb_diagnose() {
                 {"plan", "string: of the objective"},
                 {"causes",
                  "list: cause, title, theory, test, prediction, state (supported, refuted, "
-                 "undecided), strength, contradictory, not_applicable, where, share_frac, "
-                 "evidence, needs, "
+                 "undecided), strength, contradictory, not_applicable, where, groups (lost to a "
+                 "rival, won and others: problems, state), share_frac, evidence, needs, decided_by "
+                 "(the one measurement for an open cause: command, probe, counter, brings), "
                  "remedies, gain (speedup over the suite: low, expected, high); the most important "
                  "first (docs/contracts/causes.md)"},
                 {"start", "map or null: subject and causes of the start, if another holds now"},
+                {"siblings",
+                 "list: variants that win on different problems: above, below, property, from, "
+                 "ahead, behind, says"},
                 {"explains",
                  "list: with iteration: causes supported of its candidate and not of its parent"},
                 {"measured", "list: probe, outcome, message of what --measure took"},
