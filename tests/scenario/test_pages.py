@@ -167,9 +167,7 @@ def test_figures_are_those_of_the_report(wb, tmp_path, session):
     report = wb.run("report", "--kind", "full", "--session", session, check=0).stdout
     standing = page[page.index('<section id="sdpa"') : page.index('<section id="speedup"')]
     ratios = re.findall(r'<text class="" [^>]*>([0-9.]+x)</text>', standing)
-    assert (
-        ratios or "No rival was measured" in wb.run("report", "--session", session, check=0).stdout
-    )
+    assert ratios or "No rival was measured" in wb.run("report", "--session", session, check=0).stdout
     for ratio in ratios:
         assert ratio in report
     roofline = page[page.index('<section id="roofline"') : page.index('<section id="samples"')]
