@@ -137,10 +137,10 @@ class Recorded:
             self.versions[name] = rival_versions(log)
 
     def name_of(self, problem):
-        """A suite's name, else the text, without the mask that is the default."""
+        """A suite's name, else the text, without the word causal."""
         if problem in self.names:
             return self.names[problem][1]
-        return f"`{problem.replace(' causal=none', '')}`"
+        return f"`{problem.replace(' causal=none', '').replace(' causal=', ' ')}`"
 
     def group_of(self, problem):
         """The part of a suite, as the tables are divided."""

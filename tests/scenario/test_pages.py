@@ -167,12 +167,13 @@ def test_figures_are_those_of_the_report(wb, tmp_path, session):
     report = wb.run("report", "--kind", "full", "--session", session, check=0).stdout
     standing = page[page.index('<section id="sdpa"') : page.index('<section id="speedup"')]
     ratios = re.findall(r'<text class="" [^>]*>([0-9.]+x)</text>', standing)
-    assert ratios or "No rival was measured" in wb.run("report", "--session", session, check=0).stdout
+    two_pages = wb.run("report", "--session", session, check=0).stdout
+    assert ratios or "No rival was measured" in two_pages
     for ratio in ratios:
         assert ratio in report
     roofline = page[page.index('<section id="roofline"') : page.index('<section id="samples"')]
     times = re.findall(r'<td class="r">([0-9.]+)</td><td class="r">[0-9.]+ [TGMk]FLOP/s', roofline)
-    assert times
+    assert times or "No comparison timed the incumbent" in roofline
     for time_us in times:
         assert f" {time_us} |" in report
     tiles = re.findall(r"<b>([^<]+)</b>", page[page.index("tiles") : page.index("</header>")])

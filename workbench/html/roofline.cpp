@@ -257,7 +257,11 @@ std::string roofline_figure(PageData& page_data) {
   constexpr std::string_view k_heading = "Roofline";
   const report::Page& page = page_data.page;
   const Plot plot = plot_of(page);
-  if (plot.spots.empty()) return absent("roofline", k_heading, "Nothing was timed yet.");
+  if (plot.spots.empty()) {
+    return absent("roofline", k_heading,
+                  "No comparison timed the incumbent. What it took alone stands in the report's "
+                  "table against the roofline.");
+  }
   std::vector<LegendEntry> keys{{Shape::dot, "main", "incumbent"},
                                 {Shape::diamond, "rival", "fastest rival"}};
   if (page.facts.holder != page.facts.baseline) keys.push_back({Shape::square, "quiet", "start"});

@@ -171,7 +171,7 @@ TEST_CASE("a session that has only begun has a page", "[html][page]") {
   log.add("session_opened", opened);
   const std::string page = page_of(log);
   CHECK(holds(page, "No iteration was run"));
-  CHECK(holds(page, "Nothing was timed yet"));
+  CHECK(holds(page, "No comparison timed the incumbent"));
   CHECK(holds(page, "Nothing was debited yet"));
 }
 
