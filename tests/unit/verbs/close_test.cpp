@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `close --measure`: the measurements that open causes wait for are taken within a budget, what is
 // left is told with its reason, and the session closes in any case.
+#include <algorithm>
+
 #include "core/json.hpp"
 #include "unit/engine/engine_world.hpp"
 #include "verbs/fake_engine.hpp"
@@ -98,8 +100,9 @@ TEST_CASE("a budget that is used ends the measurements, not the closing", "[engi
       CHECK_FALSE(row["message"].get<std::string>().empty());
       CHECK_FALSE(row["causes"].empty());
     }
-    CHECK((*row_of_probe(closed, "keys"))["message"].get<std::string>().find("0 s were given") !=
-          std::string::npos);
+    const Json* keys = row_of_probe(closed, "keys");
+    REQUIRE(keys != nullptr);
+    CHECK((*keys)["message"].get<std::string>().find("0 s were given") != std::string::npos);
     CHECK(bench.turns() == before);
   }
   SECTION("the first one uses it") {
@@ -146,5 +149,7 @@ TEST_CASE("the dry run of a playbook answers close with what it would not take",
   CHECK((*closed)["measured"][1]["outcome"] == "not_taken");
   FakeEngine plain(*bench.engine, {});
   CHECK((*plain.answer("close", Json::object()))["measured"].is_null());
-  CHECK_FALSE(plain.answer("close", {{"measure", -1}}).ok());
+  const auto refused = FakeEngine(*bench.engine, {}).answer("close", {{"measure", -1}});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == ErrorCode::usage);
 }
