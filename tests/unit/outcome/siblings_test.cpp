@@ -29,16 +29,16 @@ Figure figure(double speedup, double spread = 1.01) {
 }
 
 /// The suite of a session with the start "base@1" and figures of two other variants over it.
-struct Measured {
+struct FiguresOn {
   const char* problem;
   double one, two;
 };
-Outcome outcome_with(const std::vector<Measured>& rows) {
+Outcome outcome_with(const std::vector<FiguresOn>& rows) {
   Outcome made;
   made.start = "base@1";
   Group group;
   group.is_suite = true;
-  for (const Measured& row : rows) {
+  for (const FiguresOn& row : rows) {
     ProblemOutcome problem;
     problem.problem = row.problem;
     for (const auto& [variant, speedup] :
@@ -124,11 +124,11 @@ TEST_CASE("few wins, or those of one side only, say nothing") {
 }
 
 TEST_CASE("variants of a session are contrasted by their figures over the start") {
-  const std::vector<Measured> rows{{"B=1 Hq=1 Sq=64 D=64 f16", 1.5, 1.1},
-                                   {"B=1 Hq=2 Sq=64 D=64 f16", 1.4, 1.2},
-                                   {"B=8 Hq=8 Sq=512 D=64 f16", 1.1, 1.3},
-                                   {"B=8 Hq=16 Sq=512 D=64 f16", 0.8, 1.3},
-                                   {"B=8 Hq=32 Sq=512 D=64 f16", 0.9, 0.905}};
+  const std::vector<FiguresOn> rows{{"B=1 Hq=1 Sq=64 D=64 f16", 1.5, 1.1},
+                                    {"B=1 Hq=2 Sq=64 D=64 f16", 1.4, 1.2},
+                                    {"B=8 Hq=8 Sq=512 D=64 f16", 1.1, 1.3},
+                                    {"B=8 Hq=16 Sq=512 D=64 f16", 0.8, 1.3},
+                                    {"B=8 Hq=32 Sq=512 D=64 f16", 0.9, 0.905}};
   const Outcome outcome = outcome_with(rows);
   const auto all = contrasts_of(outcome);
   // The last problem decides nothing between them: their intervals meet.
