@@ -10,7 +10,7 @@
 #include "core/json.hpp"
 #include "outcome/choice.hpp"
 #include "outcome/measured.hpp"
-#include "problem/names.hpp"
+#include "problem/suite.hpp"
 
 namespace wb::outcome {
 

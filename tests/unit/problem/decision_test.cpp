@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/half.hpp"
+#include "core/dtype.hpp"
 #include "problem/decision.hpp"
 #include "problem/verdict.hpp"
 #include "support/catch.hpp"

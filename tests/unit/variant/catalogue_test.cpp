@@ -10,7 +10,7 @@
 #include "support/catch.hpp"
 #include "support/places.hpp"
 #include "variant/builder.hpp"
-#include "variant/compile_flags.hpp"
+#include "variant/compiler.hpp"
 #include "variant/variant.hpp"
 
 using namespace wb;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/half.hpp"
+#include "core/dtype.hpp"
 #include "core/json.hpp"
 #include "protocol/protocol.hpp"
 #include "support/catch.hpp"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Identifies a compiler by path, size and time of its programs, and runs it with a clean
-// environment. Shared by the toolchains.
+// Identifies a compiler by path, size and time of its programs, runs it with a clean environment,
+// and says which flags a manifest may give it. Shared by the toolchains.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "variant/builder.hpp"
@@ -52,5 +54,19 @@ class IdentityMemory {
   std::optional<CompilerIdentity> m_identity;
   std::map<fs::path, std::string> m_stamps;
 };
+
+// The compiler flags that a manifest may use. Flags can run programs and read any file, so only
+// whole words that match a closed list pass.
+
+/// For g++ and clang++, sorted. docs/guide/add_a_kernel.md lists them with the reasons.
+std::span<const std::string_view> allowed_cpu_flags();
+bool is_allowed_cpu_flag(std::string_view flag);
+
+/// For nvcc, sorted; listed on the same page.
+std::span<const std::string_view> allowed_cuda_flags();
+bool is_allowed_cuda_flag(std::string_view flag);
+
+/// "native", "generic" or an architecture word such as "x86-64-v3" or "znver4".
+bool is_cpu_target(std::string_view target);
 
 }  // namespace wb::variant

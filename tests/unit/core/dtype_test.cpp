@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "core/half.hpp"
 
 #include <cmath>
 #include <limits>
