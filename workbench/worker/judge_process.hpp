@@ -15,8 +15,8 @@
 #include "problem/inputs.hpp"
 #include "problem/verdict.hpp"
 #include "worker/child.hpp"
+#include "worker/hand_over.hpp"
 #include "worker/memory.hpp"
-#include "worker/outputs.hpp"
 
 namespace wb::worker {
 

@@ -4,8 +4,8 @@
 
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "kernel_conformance.hpp"
 #include "kernel_folder.hpp"
-#include "loaded_kernel.hpp"
 #include "problem/verdict.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"

@@ -13,8 +13,8 @@
 #include "problem/inputs.hpp"
 #include "support/catch.hpp"
 #include "worker/buffers.hpp"
+#include "worker/hand_over.hpp"
 #include "worker/memory.hpp"
-#include "worker/outputs.hpp"
 #include "worker/turn.hpp"
 
 using namespace wb;

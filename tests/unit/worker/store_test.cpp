@@ -8,7 +8,7 @@
 
 #include "core/hash.hpp"
 #include "support/catch.hpp"
-#include "support/until.hpp"
+#include "support/processes.hpp"
 #include "worker/lock.hpp"
 #include "worker/store.hpp"
 

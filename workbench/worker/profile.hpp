@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The kernels that one call of a Python subject launches on a GPU, by torch.profiler inside its
-// process: they show which of a library's implementations ran. Evidence, never a timed figure. Used
-// by the supervisor (`profile`).
+// The supervisor's `profile` of a Python subject: the kernels that one call launches on a GPU, by
+// torch.profiler inside its process. They show which of a library's implementations ran. Evidence,
+// never a timed figure.
 #pragma once
 
 #include "core/json_fwd.hpp"
