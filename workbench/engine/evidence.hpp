@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "measure/finding.hpp"
 #include "protocol/protocol.hpp"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json.hpp"
 #include "device/cpu_limits.hpp"
 #include "device/device.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 
 namespace wb::worker {
 

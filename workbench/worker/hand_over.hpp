@@ -17,7 +17,6 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
 #include "problem/inputs.hpp"
 #include "problem/problem.hpp"

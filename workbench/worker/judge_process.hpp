@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "device/device.hpp"
 #include "problem/inputs.hpp"

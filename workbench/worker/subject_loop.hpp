@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "measure/plan.hpp"
 #include "problem/call_form.hpp"
 #include "problem/inputs.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "problem/inputs.hpp"
 #include "worker/child.hpp"
