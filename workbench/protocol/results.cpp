@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/json.hpp"
-#include "protocol/fields.hpp"
+#include "protocol/arguments.hpp"
 #include "protocol/protocol.hpp"
 
 namespace wb::protocol {

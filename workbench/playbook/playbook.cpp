@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The bodies of `run`, `resume`, `playbook_check` and `playbooks`.
+#include "playbook/playbook.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

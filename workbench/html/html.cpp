@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The page of one session: first screen, figures, source changes, the whole report, cited events.
+#include "html/html.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/json.hpp"
 #include "html/document.hpp"
-#include "html/html.hpp"
 #include "html/markdown.hpp"
 #include "html/text.hpp"
 #include "report/report.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Data flow in a Program: applies the steps until nothing changes.
+#include "playbook/lua_program.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
-
-#include "playbook/lua_program.hpp"
 
 namespace wb::playbook::lua {
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Requests and replies as lines, and the Base64 for the bytes inside `put`. Both directions have
 // the same limits, because neither side may trust the length or depth of what the other sends.
+#include "protocol/protocol.hpp"
+
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
@@ -9,8 +11,7 @@
 #include <utility>
 
 #include "core/json.hpp"
-#include "protocol/fields.hpp"
-#include "protocol/protocol.hpp"
+#include "protocol/arguments.hpp"
 
 namespace wb::protocol {
 namespace {

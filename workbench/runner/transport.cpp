@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "runner/transport.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "protocol/protocol.hpp"
-#include "runner/transport.hpp"
 
 namespace wb::runner {
 namespace {
