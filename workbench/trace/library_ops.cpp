@@ -9,7 +9,7 @@
 #include <string>
 
 #include "trace/op_names.hpp"
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/ascii.hpp"
 #include "trace/metrics.hpp"
 #include "trace/op_names.hpp"
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A PyTorch profile as values: host events (operators, Python calls, launches) and GPU events, with
 // every text stored once. Made by read_trace(), linked by link_trace(), queried by the rest of this
-// module. Times are microseconds since the profile's own zero.
+// module. Times are microseconds since the profile's own zero. Also the factors and the
+// lower-casing that its tables share.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -14,9 +16,19 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/ascii.hpp"
 #include "core/files.hpp"
 
 namespace wb::trace {
+
+inline constexpr double k_us_per_ms = 1e3, k_giga = 1e9;
+
+/// Lower-cases ASCII letters.
+inline std::string lower(std::string_view text) {
+  std::string low(text);
+  std::transform(low.begin(), low.end(), low.begin(), ascii::lower);
+  return low;
+}
 
 inline constexpr std::uint32_t k_none = static_cast<std::uint32_t>(-1);
 
