@@ -302,10 +302,6 @@ int SubjectLoop::serve() {
 
 }  // namespace
 
-Failure runtime_failure(std::string message) {
-  return Failure{Invalidity::runtime, std::move(message), {}};
-}
-
 bool make_earlier_calls(const problem::CallForm& form, const std::function<bool()>& call) {
   const auto end =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(problem::k_earlier_calls_ms);

@@ -17,6 +17,7 @@
 #include "problem/verdict.hpp"
 #include "worker/buffers.hpp"
 #include "worker/channel.hpp"
+#include "worker/failure.hpp"
 #include "worker/memory.hpp"
 
 namespace wb::worker {
@@ -131,7 +132,6 @@ class SubjectBody {
   virtual Outcome<void> copy_out() { return {}; }
 };
 
-Failure runtime_failure(std::string message);
 Failure wrote_outside(const char* tensor);
 
 /// Serves until the socket closes. Returns the exit code.
