@@ -173,7 +173,7 @@ def another_compiler(tmp_path, monkeypatch):
 def another_real_compiler(tmp_path, monkeypatch):
     """A g++ of another version, where one is installed beside the first."""
     version = first_line("g++").split()[-1]
-    for number in range(9, 21):
+    for number in range(11, 21):
         program = shutil.which(f"g++-{number}")
         if program and first_line(program).split()[-1] != version:
             return put_first(tmp_path / "bin" / "g++", monkeypatch, f'exec {program} "$@"')
