@@ -50,7 +50,8 @@ TEST_CASE("rules name analyses that are there, and needs are calls that verbs ta
           "[engine][causes]") {
   const auto causes = load_causes(RealFileSystem(), {{source_dir()}});
   REQUIRE(causes.ok());
-  std::set<std::string_view> known{"sass", "ptxas", "configuration", "launch_rule", "warming"};
+  std::set<std::string_view> known{"sass",        "ptxas",  "configuration",
+                                   "launch_rule", "spills", "warming"};
   for (const Analysis& analysis : analyses()) known.insert(analysis.name);
   for (const Cause& cause : *causes) {
     for (const auto* rules : {&cause.supported, &cause.refuted}) {
