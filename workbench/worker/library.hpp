@@ -24,6 +24,13 @@ class Library {
     static_assert(sizeof symbol == sizeof to);
     std::memcpy(&to, &symbol, sizeof to);  // C++ has no cast from void* to a function
   }
+  /// Like find(), for functions that older libraries lack: they do not count as missing.
+  template <typename Function>
+  void find_optional(const char* name, Function& to) {
+    const char* const missing_before = m_missing;
+    find(name, to);
+    m_missing = missing_before;
+  }
   /// The first name that find() did not find; null when it found all.
   [[nodiscard]] const char* missing() const { return m_missing; }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "measure/launches.hpp"
 #include "measure/plan.hpp"
 #include "problem/call_form.hpp"
 #include "problem/inputs.hpp"
@@ -76,6 +77,7 @@ struct TurnAnswer {
   bool settled = true;
   double refill_us = 0;  ///< time of making fresh inputs
   bool flushes = true;   ///< false: caches are swept by reading, not flushed
+  std::vector<measure::KernelLaunch> launches = {};  ///< of one call, where they are known
 };
 
 /// Preparation of a timed block, in the order of the members.

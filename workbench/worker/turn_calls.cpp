@@ -21,6 +21,18 @@ namespace wb::worker {
 using problem::Problem;
 using problem::Tensor;
 
+namespace {
+
+/// What the subject says of its launches. It explains only, so what is malformed is left out.
+std::vector<measure::KernelLaunch> told_launches(const Json& answer) {
+  const auto told = answer.find("launches");
+  if (told == answer.end()) return {};
+  auto launches = measure::launches_from_json(*told);
+  return launches.ok() ? *std::move(launches) : std::vector<measure::KernelLaunch>();
+}
+
+}  // namespace
+
 void TurnConductor::refill(Json& message, problem::Draw draw) {
   m_seed = draw_secret<std::uint32_t>();
   m_draw = draw;
@@ -60,6 +72,7 @@ Outcome<void> TurnConductor::set_stage() {
   if (!reader.finish(true).ok()) {
     return m_subject.fail(Invalidity::runtime, "the subject answered \"turn\" with garbage");
   }
+  if (m_context.clock == Clock::device) m_launches = told_launches(answer);
   if (!settled) m_flags.emplace_back(measure::k_flag_not_settled);
   if (cold() && !flushes) m_flags.emplace_back(k_flag_swept_cache);
   // On a GPU the call before the first block is also that of its whole graph.

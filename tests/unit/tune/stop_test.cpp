@@ -195,6 +195,25 @@ TEST_CASE("a search screens, and judges wholly whom others are compared with or 
   }
 }
 
+TEST_CASE("launches of configurations that are only searched are not logged", "[engine][tune]") {
+  TuneBench bench;
+  plant_bowl(bench);
+  for (auto& [label, subject] : bench.worker.subjects) {
+    subject.launches = {{.kernel = "k", .grid = {4, 1, 1}, .block = {128, 1, 1}}};
+  }
+  bench.open();
+  bench.tune({{"strategy", "exhaustive"}});
+  std::set<std::string> searched, confirmed, logged;
+  for (const Event& turn : bench.events("turn_measured")) {
+    (turn.payload["phase"] == "tune" ? searched : confirmed).insert(turn.payload["subject"]);
+  }
+  for (const Event& event : bench.events("launches_recorded")) {
+    CHECK(logged.insert(event.payload["subject"]).second);
+  }
+  CHECK(logged == confirmed);
+  CHECK(searched.size() > confirmed.size());
+}
+
 TEST_CASE("who is behind after a glance has no calls on fresh inputs", "[engine][tune]") {
   TuneBench bench;
   plant_four(bench);
