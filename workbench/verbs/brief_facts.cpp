@@ -204,6 +204,8 @@ Json BriefFacts::refuted() const {
     // A gain below its prediction is no reason to leave the idea.
     const auto decided = session::decided_prediction(iteration);
     if (decided->mechanism == measure::Mechanism::confirmed) return;
+    // Nor is a loss over the suite where the variant is the best on some of its problems.
+    if (m_outcome.takes(candidate_of(iteration))) return;
     rows.push_back({{"hypothesis", cut(theory(iteration))},
                     {"measured", short_number(number_of(closed, "speedup"))},
                     {"event", iteration.hypothesis->seq}});

@@ -260,6 +260,7 @@ Result<Json> causes_json(const Services& services, const Session& session,
 SessionView with_present_causes(const Services& services, const Session& session,
                                 const SessionView& view) {
   SessionView present = view;
+  drop_known_losers(services, session, present);
   auto made = causes_json(services, session, view);
   if (!made.ok()) return present;
   const bool is_recorded =

@@ -57,6 +57,17 @@ Result<advise::Situation> informed_situation(const ChangeBook& book,
 Result<Json> roadmap_json(const engine::Services& services, const session::Session& session,
                           double target_ratio);
 
+/// Words of techniques and ideas that are known to lose on the incumbent here: by isolated trials
+/// of this session and by the register. Empty where that cannot be told.
+std::vector<std::string> known_losers(const engine::Services& services,
+                                      const session::Session& session,
+                                      const session::SessionView& view);
+/// Moves known losers from the steps of the view's recorded roadmap to what it does not advise, as
+/// the register may know more than when it was recorded. Later stages are dropped with them, since
+/// their figures are products of all steps before.
+void drop_known_losers(const engine::Services& services, const session::Session& session,
+                       session::SessionView& view);
+
 /// Appends roadmap_made to the held session if it has a baseline. With a missing or broken
 /// catalogue it appends a note with the reason instead, so that the session can still close.
 Result<void> record_roadmap(engine::Context& context);
