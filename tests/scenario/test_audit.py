@@ -79,6 +79,21 @@ def test_faults_of_older_reports_are_found(wb, tmp_path, session, finds, lines):
         assert one["file"] == "old.md"
 
 
+@pytest.mark.parametrize("name", ["cpu-decode-f32", "n6-baseline"])
+def test_pages_of_a_log_that_is_cut_off_contradict_nothing(wb, unpacked, name):
+    whole = unpacked(name)
+    shutil.rmtree(whole / "reports")  # of the whole log
+    lines = (whole / "events.jsonl").read_bytes().splitlines(keepends=True)
+    sentences = []
+    for cut in (2, 40, *range(len(lines) // 8, len(lines), len(lines) // 8), len(lines) - 1):
+        (whole / "events.jsonl").write_bytes(b"".join(lines[:cut]))
+        (one,) = json.loads(wb.run("audit", whole, "--json").stdout)["sessions"]
+        found = [found for found in one["findings"] if found["check"] == "conclusions"]
+        assert found == [], cut
+        sentences.append(one["sentences"])
+    assert sentences[0] < sentences[-1]
+
+
 @pytest.mark.parametrize("name", ["ladder", "n6-baseline", "hopper-prefill"])
 def test_a_page_of_today_is_not_flagged(wb, tmp_path, name):
     pages = []

@@ -84,6 +84,15 @@ std::vector<std::string> found_in(const std::string& session, const std::string&
   return printed_in(line, *view);
 }
 
+/// Every page of this version follows from the outcome.
+void check_own_pages(const session::SessionView& view) {
+  for (const std::string& page : {report::render_session(view), report::render_summary(view),
+                                  report::render_handover(view), report::render_root_cause(view)}) {
+    INFO(page);
+    CHECK(printed_in(page, view).empty());
+  }
+}
+
 /// The causes of the incumbent: one supported, one refuted.
 session::SessionView with_causes(session::SessionView view) {
   Json causes = Json::array();
@@ -116,6 +125,41 @@ TEST_CASE("a report's own sentences follow from the outcome", "[audit][outcome]"
     CHECK(audited.findings.empty());
     CHECK(audited.sentences >= 4);
   }
+}
+
+TEST_CASE("pages of sessions with little in them contradict nothing", "[audit][outcome]") {
+  Story start;
+  start.baseline();
+  check_own_pages(Story().view());
+  check_own_pages(start.view());
+  session::SessionView alone = start.close().view();
+  alone.opened.payload["rivals"] = Json::array();
+  alone.opened.payload["budget"] = {{"evaluations", 0}, {"usd", 0.0}};
+  check_own_pages(alone);
+
+  Story failed;
+  failed.baseline();
+  failed.iteration(1, "mine@2", "invalid");
+  failed.iteration(2, "mine@3", "abandoned");
+  failed.iteration(3, "mine@4", "open");
+  check_own_pages(failed.view());
+
+  Story lost;  // one problem, no win, and ahead in another regime than the objective's
+  lost.baseline();
+  lost.iteration(1, "mine@2", "no_gain");
+  lost.add(1, {.problem = k_small, .candidate = "mine@2", .against = "base@1", .speedup = 0.7});
+  lost.add(std::nullopt, {.problem = k_small,
+                          .candidate = "mine@2",
+                          .against = "torch_a",
+                          .speedup = 1.2,
+                          .phase = "standalone",
+                          .role = "rival",
+                          .regime = "sustained"});
+  session::SessionView view = lost.close().view();
+  check_own_pages(view);
+  view.opened.payload["suite"]["problems"].erase(1);
+  view.undebited.count = 3;
+  check_own_pages(view);
 }
 
 TEST_CASE("each fault of a conclusion is found at its line", "[audit][outcome]") {
