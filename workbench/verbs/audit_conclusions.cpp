@@ -14,7 +14,6 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
-#include "measure/prediction.hpp"
 #include "report/facts.hpp"
 #include "verbs/audit_pages.hpp"
 
@@ -308,14 +307,12 @@ class ConclusionReader {
 
   void deny(const session::IterationView& iteration) {
     ++m_audited.sentences;
-    const auto decided = session::decided_prediction(iteration);
-    if (!decided || decided->mechanism != measure::Mechanism::confirmed) return;
+    if (!m_concluded.helped.contains(iteration.number)) return;
     const auto predicted = number_of(iteration.hypothesis->payload, "predicted_speedup");
     const auto measured = number_of(iteration.hypothesis->payload, "measured_speedup");
     add(fmt::format("iteration {} is refuted", iteration.number),
-        fmt::format("it helped: predicted {:.3f}x, measured {:.3f}x, so its mechanism is confirmed "
-                    "and its size {}",
-                    predicted.value_or(0), measured.value_or(0), to_string(decided->size)));
+        fmt::format("the change helped: predicted {:.3f}x, measured {:.3f}x", predicted.value_or(0),
+                    measured.value_or(0)));
   }
 
   void read_causes(std::string_view plain) {

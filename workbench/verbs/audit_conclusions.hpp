@@ -3,8 +3,9 @@
 // lost, blame, count, price and advise.
 #pragma once
 
+#include <cstdint>
+#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "outcome/outcome.hpp"
@@ -15,11 +16,11 @@ namespace wb::verbs {
 
 /// What came of a session, as its pages have to say it.
 struct Concluded {
-  explicit Concluded(const session::SessionView& seen, std::vector<std::string> known_losers = {})
-      : view(seen), made(outcome::outcome_of(seen)), losers(std::move(known_losers)) {}
+  explicit Concluded(const session::SessionView& seen, std::vector<std::string> known_losers = {});
   const session::SessionView& view;  ///< with the causes that `diagnose` decides; outlives this
   outcome::Outcome made;
   std::vector<std::string> losers;  ///< techniques and ideas that are known to lose here
+  std::set<std::int64_t> helped;    ///< iterations whose hypothesis was confirmed
 };
 
 /// The name of this check in findings.

@@ -275,6 +275,13 @@ void check_identity(const Session& session, const SessionView& view, SessionAudi
 
 }  // namespace
 
+Concluded::Concluded(const SessionView& seen, std::vector<std::string> known_losers)
+    : view(seen), made(outcome::outcome_of(seen)), losers(std::move(known_losers)) {
+  for (const session::IterationView& iteration : seen.iterations) {
+    if (has_helped(iteration)) helped.insert(iteration.number);
+  }
+}
+
 void SessionAudit::add(std::string file, audit::Finding finding) {
   files.push_back(std::move(file));
   findings.push_back(std::move(finding));

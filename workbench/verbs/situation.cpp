@@ -51,6 +51,11 @@ std::optional<advise::PastPrediction> sized_prediction(const IterationView& iter
   return advise::PastPrediction{*predicted, *measured, iteration.hypothesis->seq};
 }
 
+bool has_helped(const IterationView& iteration) {
+  const auto decided = session::decided_prediction(iteration);
+  return decided && decided->mechanism == measure::Mechanism::confirmed;
+}
+
 const std::vector<std::string>& TechniqueHistory::of(const std::string& subject) {
   const auto [slot, is_new] = m_known.try_emplace(subject);
   if (!is_new) return slot->second;

@@ -37,6 +37,8 @@ class TechniqueHistory {
 /// Predicted and measured speedup where the size of the gain was decided. An interval that reaches
 /// two sizes does not say how the prediction came true, so it calibrates nothing.
 std::optional<advise::PastPrediction> sized_prediction(const session::IterationView& iteration);
+/// True where the mechanism of its hypothesis was confirmed: the change helped.
+bool has_helped(const session::IterationView& iteration);
 
 /// Uses only the log and the stored sources, without held-out problems, so that nobody tunes on
 /// them. Errors: those of reading the session; invalid before the baseline closed.
