@@ -109,6 +109,28 @@ def test_a_page_of_today_is_not_flagged(wb, tmp_path, name):
     assert held["sentences"] > 20
 
 
+def test_no_page_advises_what_is_known_to_lose(wb):
+    """The recorded roadmap of hopper-prefill has one step, which the register knows to lose."""
+    session = ("--session", kept("hopper-prefill"))
+    whole = wb.run("report", "--kind", "full", *session, check=0).stdout
+    assert "- `fast_exp_polynomial`: known loser here" in whole
+    assert "\n| `fast_exp_polynomial`" not in whole
+    handover = wb.run("report", "--kind", "handover", *session, check=0).stdout
+    assert "fast_exp_polynomial" not in handover
+
+
+def test_what_is_used_on_a_few_problems_is_not_refuted(wb):
+    """Iteration 7 of ladder lost over the suite, and is the best on three problems."""
+    refuted = wb.json("brief", "--session", kept("ladder"))["refuted"]
+    assert len(refuted) == 2
+    assert not any(one["hypothesis"].startswith("wgmma") for one in refuted)
+    whole = wb.run("report", "--kind", "full", "--session", kept("ladder"), check=0).stdout
+    used = whole[whole.index("**Mechanism not confirmed over the suite") :]
+    assert "- iteration 7 [" in used.split("\n**")[0]
+    denied = whole[whole.index("**Mechanism not confirmed (do not try again") :]
+    assert "- iteration 7 [" not in denied.split("\n**")[0]
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_report_beside_an_archive_is_held_against_its_log(wb, tmp_path, name):
     archive = tmp_path / f"{name}.tar.gz"

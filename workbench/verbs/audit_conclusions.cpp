@@ -117,8 +117,8 @@ class ConclusionReader {
                             (m_is_brief && !line.starts_with("- ")) || plain == "Not advised:";
     if (!is_heading) return;
     m_is_advice = false;
-    for (const char* title :
-         {"## Roadmap", "## Next iteration", "## Next session", "## What is next"}) {
+    for (const char* title : {"## Roadmap", "## Next iteration", "## Next session",
+                              "## What is next", "## Gain per cost"}) {
       m_is_advice = m_is_advice || plain.starts_with(title);
     }
     m_is_denied =

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "audit/figure.hpp"
 #include "audit/repair.hpp"
@@ -296,9 +297,12 @@ Result<SessionAudit> audit_session(const Services& services, const fs::path& fol
   audited.events = session.log().size();
   check_identity(session, view, audited);
   const SessionView reported = view_of_report(services, session, view);
-  // Without a recorded roadmap no page advises a technique.
-  const Concluded concluded(
-      reported, view.roadmap ? known_losers(services, session, view) : std::vector<std::string>());
+  // Without steps in the recorded roadmap no page advises a technique.
+  std::vector<std::string> losers;
+  if (view.roadmap && !list_of(view.roadmap->payload, "entries").empty()) {
+    losers = known_losers(services, session, view);
+  }
+  const Concluded concluded(reported, std::move(losers));
   check_reports(services.file_system, session, concluded, audited);
   check_made_pages(session, concluded, audited);
   check_pages(session, view, audited);
