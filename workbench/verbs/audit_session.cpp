@@ -290,8 +290,7 @@ void SessionAudit::add(std::string file, audit::Finding finding) {
 
 Result<SessionAudit> audit_session(const Services& services, const fs::path& folder) {
   WB_TRY_ASSIGN(const Session session, Session::open_reader(services.file_system, folder));
-  WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
-  const SessionView& view = *current;
+  WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
   SessionAudit audited;
   audited.name = session::session_name(folder);
   audited.events = session.log().size();
@@ -314,12 +313,12 @@ Result<SessionAudit> audit_session(const Services& services, const fs::path& fol
 Result<SessionAudit> audit_sentences(const Services& services, const fs::path& folder,
                                      const std::vector<NamedPage>& pages) {
   WB_TRY_ASSIGN(const Session session, Session::open_reader(services.file_system, folder));
-  WB_TRY_ASSIGN(const SessionView* current, session.current(session::FoldDepth::full));
+  WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
   SessionAudit audited;
   audited.name = session::session_name(folder);
   audited.events = session.log().size();
-  const SessionView present = with_present_causes(services, session, *current);
-  const Concluded concluded(present, known_losers(services, session, *current));
+  const SessionView present = with_present_causes(services, session, view);
+  const Concluded concluded(present, known_losers(services, session, view));
   for (const auto& [name, text] : pages) {
     check_conclusions(name, text, concluded, Severity::contradiction, audited);
   }
