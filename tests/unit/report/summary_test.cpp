@@ -334,7 +334,15 @@ TEST_CASE("two pages keep regimes apart", "[report][summary]") {
 
 TEST_CASE("two pages of old and of empty logs", "[report][summary]") {
   const session::SessionView old = archived(source_dir() / "tests/data/session_v1.tar.gz");
-  CHECK(tells(two_pages(old), "## What it cost"));
+  const std::string won = two_pages(old);
+  CHECK(tells(won, "Use cpu_tiled@b5763b40 in place of the start."));
+  CHECK(tells(won, "Over the start it is 1.60x [1.50, 1.70] [e23]."));
+  CHECK(tells(won, "- **Lost:** to rivals unknown."));
+  CHECK(tells(won, "2 iterations closed after the baseline: 1 won, 1 abandoned."));
+  CHECK(tells(won, "$0.003100 + tokens (rate not given)"));
+  for (const char* wrong : {"un iterations", "None: no iteration", "nothing is measured"}) {
+    CHECK_FALSE(tells(won, wrong));
+  }
   session::SessionView empty;
   empty.events = 1;
   const std::string page = two_pages(empty);
