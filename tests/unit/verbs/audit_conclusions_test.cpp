@@ -98,7 +98,9 @@ session::SessionView with_causes(session::SessionView view) {
   Json causes = Json::array();
   causes.push_back({{"cause", "a"}, {"title", "too few blocks"}, {"state", "supported"}});
   causes.push_back({{"cause", "b"}, {"title", "narrow loads"}, {"state", "refuted"}});
-  view.causes = session::Fact{view.events, "", Json{{"causes", std::move(causes)}}};
+  Json decided = Json::object();
+  decided["causes"] = std::move(causes);
+  view.causes = session::Fact{view.events, "", std::move(decided)};
   return view;
 }
 
