@@ -121,7 +121,8 @@ TEST_CASE("tries, wins and predictions of techniques are counted over sessions",
   }
   // One that could not be at work on this device is neither.
   std::int64_t applicable = 0;
-  for (const Json& cause : bench.events("causes_decided").back().payload["causes"]) {
+  const Json causes = bench.events("causes_decided").back().payload["causes"];
+  for (const Json& cause : causes) {
     if (cause["not_applicable"].is_null()) {
       ++applicable;
     } else {
@@ -129,7 +130,7 @@ TEST_CASE("tries, wins and predictions of techniques are counted over sessions",
     }
   }
   CHECK(applicable > 0);
-  CHECK(applicable < std::int64_t(bench.events("causes_decided").back().payload["causes"].size()));
+  CHECK(applicable < std::int64_t(causes.size()));
   CHECK(decided == applicable);
   REQUIRE(answer["faults"].size() == 1);
   CHECK(answer["faults"][0]["session"] == "broken");
