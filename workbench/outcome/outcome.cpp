@@ -275,6 +275,11 @@ const Choice* Outcome::chosen() const {
   return group == nullptr ? nullptr : &group->by_problem;
 }
 
+bool Outcome::takes(std::string_view variant) const {
+  return variant != start && std::any_of(recommendation.parts.begin(), recommendation.parts.end(),
+                                         [&](const Part& part) { return part.variant == variant; });
+}
+
 Outcome outcome_of(const SessionView& view) {
   const Measured measured(view);
   Outcome outcome;

@@ -397,6 +397,7 @@ bool says_the_same(const Json& recorded, const Json& now) {
 SessionView with_present_causes(const Services& services, const Session& session,
                                 const SessionView& view) {
   SessionView present = view;
+  drop_known_losers(services, session, present);
   auto made = causes_json(services, session, view);
   if (!made.ok()) return present;
   // What no event holds is cited by none.
