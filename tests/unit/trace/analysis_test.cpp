@@ -143,7 +143,8 @@ TEST_CASE("figures of a table: efficiency, bound, bands", "[trace][metrics]") {
 
 TEST_CASE("sizes bound the efficiency where the causal rule is not recorded", "[trace][metrics]") {
   // 2 calls of 4 * 8 * 4096^2 * 64 FLOP in 1000 us are 68.7 TFLOPS of 708 at most.
-  const std::string without_model = replaced(k_row, ",2,100.0,500.0,,0.5,200.0,", ",2,nan,nan,,nan,nan,"),
+  const std::string without_model =
+                        replaced(k_row, ",2,100.0,500.0,,0.5,200.0,", ",2,nan,nan,,nan,nan,"),
                     open = replaced(without_model, "'causal': False", "'causal': None");
   const auto operation_of = [](const std::string& row, Result<AnalyzeResult>& result) {
     Folder folder(k_head + row);
