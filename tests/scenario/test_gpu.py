@@ -10,28 +10,38 @@ import random
 import shutil
 
 import pytest
-from support.commands import EXIT_ENVIRONMENT
+from support.commands import EXIT_ENVIRONMENT, ROOT
 from support.logs import events
 
 KERNEL = "sm80_mma_flash"
 PROBLEM = "B=1 Hq=4 Sq=130 D=64 f16"
-PLAIN = {  # kernels whose configurations are judged on random problems: name, masks, head dims
-    "sm80_query_per_block": (True, (1, 16, 17, 64, 128, 300)),
-    "sm80_sequential_kv": (True, (1, 16, 17, 64, 80, 128)),
-    "sm80_tiled_flash": (True, (1, 16, 17, 64, 80, 128)),
-    "sm80_wide_heads": (True, (1, 17, 64, 200, 520)),
-    "triton_flash": (False, (1, 16, 17, 64, 80, 128)),
+RANDOM = {  # kernels judged on random problems of every dtype: masks, head dims, configurations
+    "sm80_query_per_block": (True, (1, 16, 17, 64, 128, 300), [[], ["THREADS=64"]]),
+    "sm80_sequential_kv": (
+        True,
+        (1, 16, 17, 64, 80, 128),
+        [[], ["TILE_ROWS=32", "TILE_KEYS=32", "THREADS_PER_ROW=4"]],
+    ),
+    "sm80_tiled_flash": (
+        True,
+        (1, 16, 17, 64, 80, 128),
+        [
+            [],
+            ["TILE_KEYS=32", "VECTOR_LOADS=1", "PADDING=16", "ASYNC_COPY=1", "GRID=2"],
+            ["GRID=0", "SPLIT_KEYS=64", "MERGE=1"],
+        ],
+    ),
+    "sm80_wide_heads": (
+        True,
+        (1, 17, 64, 200, 520),
+        [[], ["QUERIES=4", "COLUMN_PARTS=2", "THREADS=128"]],
+    ),
+    "triton_flash": (False, (1, 16, 17, 64, 80, 128), [[]]),
 }
-CONFIGURATIONS = {
-    "sm80_query_per_block": [[], ["THREADS=64"]],
-    "sm80_sequential_kv": [[], ["TILE_ROWS=32", "TILE_KEYS=32", "THREADS_PER_ROW=4"]],
-    "sm80_tiled_flash": [
-        [],
-        ["TILE_KEYS=32", "VECTOR_LOADS=1", "PADDING=16", "ASYNC_COPY=1", "GRID=2"],
-        ["GRID=0", "SPLIT_KEYS=64", "MERGE=1"],
-    ],
-    "sm80_wide_heads": [[], ["QUERIES=4", "COLUMN_PARTS=2", "THREADS=128"]],
-    "triton_flash": [[]],
+CUDA_KERNELS = {
+    folder.name: json.loads((folder / "kernel.json").read_text())
+    for folder in sorted((ROOT / "kernels").iterdir())
+    if (folder / "kernel.cu").is_file()
 }
 
 
@@ -49,6 +59,14 @@ def why_no_gpu():
         return "the driver shows no GPU"
     nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
     return "" if nvcc else "no nvcc to compile kernels"
+
+
+def compute_capability_major():
+    """Of the first GPU, which is the one that the commands take."""
+    major = ctypes.c_int(0)
+    attribute = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+    assert ctypes.CDLL("libcuda.so.1").cuDeviceGetAttribute(ctypes.byref(major), attribute, 0) == 0
+    return major.value
 
 
 @pytest.fixture(autouse=True)
@@ -95,18 +113,38 @@ def random_problems(seed, masks, dims, count=24):
 
 @pytest.mark.parametrize(
     ("kernel", "configuration"),
-    [(name, words) for name, all_words in CONFIGURATIONS.items() for words in all_words],
+    [(name, words) for name, row in RANDOM.items() for words in row[2]],
     ids=str,
 )
 def test_random_problems_are_right(wb, kernel, configuration):
     if kernel == "triton_flash" and not importlib.util.find_spec("triton"):
         pytest.skip("Triton is not installed")
-    problems = random_problems(kernel, *PLAIN[kernel])
+    problems = random_problems(kernel, *RANDOM[kernel][:2])
     words = ["--configuration", *configuration] if configuration else []
     answer = wb.json("check", kernel, "--problem", ";".join(problems), *words)
     # `check` draws more problems of its own.
     assert len(answer["problems"]) >= len(problems)
     assert [row for row in answer["problems"] if row["outcome"] != "pass"] == []
+
+
+@pytest.mark.parametrize("kernel", CUDA_KERNELS)
+def test_each_kernel_of_the_catalogue_is_right(wb, kernel):
+    """On problems of its dtypes; those that it does not take are left out, but not all."""
+    if kernel.startswith("sm90_") and compute_capability_major() != 9:
+        pytest.skip("for compute capability 9.0")
+    shapes = [
+        f"B=2 Hq={heads} Hkv=2 Sq={rows} Skv={keys} D={dim} {{}} causal={causal}"
+        for dim in (64, 128, 256, 1024)
+        for heads, rows, keys, causal in (
+            (2, 200, 200, "none"), (4, 130, 300, "bottom_right"), (6, 1, 700, "none"),
+        )
+    ]  # fmt: skip
+    for dtype in CUDA_KERNELS[kernel]["supports"]["dtypes"]:
+        problems = ";".join(shape.format(dtype) for shape in shapes)
+        answer = wb.json("check", kernel, "--problem", problems)
+        outcomes = {row["outcome"] for row in answer["problems"]}
+        assert "pass" in outcomes, answer["problems"]
+        assert outcomes <= {"pass", "not_supported"}, answer["problems"]
 
 
 def test_a_gpu_that_is_not_there_is_the_machines_fault(wb):

@@ -82,6 +82,28 @@ struct ProblemEvidence {
   double room_ratio = 0;                      ///< 0: unknown
   EvidenceBalance balance;
   int urgency = 0;
+  std::string group, text;  ///< text: its form without a name, by which older findings know it
+  [[nodiscard]] bool is_called(std::string_view name) const {
+    return name == label || (!text.empty() && name == text);
+  }
+};
+
+/// What problems together say of a cause.
+struct Tally {
+  double all = 0, supported = 0, refuted = 0;  ///< weights
+  bool is_open = false;                        ///< equal evidence for and against, somewhere
+  void add(const ProblemEvidence& row) {
+    const HypothesisState state = row.balance.state();
+    all += row.weight;
+    is_open = is_open || row.balance.is_open();
+    if (state == HypothesisState::supported) supported += row.weight;
+    if (state == HypothesisState::refuted) refuted += row.weight;
+  }
+  [[nodiscard]] HypothesisState state() const {
+    if (supported > 0) return HypothesisState::supported;
+    const bool is_refuted = refuted > 0 && !is_open && refuted >= k_refuting_share * all;
+    return is_refuted ? HypothesisState::refuted : HypothesisState::undecided;
+  }
 };
 
 /// The target's problems, or those in the findings, with the distance to the roofline under the
@@ -90,16 +112,23 @@ std::vector<ProblemEvidence> problem_evidence(const Target& target,
                                               const std::vector<Finding>& findings) {
   std::vector<ProblemEvidence> rows;
   for (const TargetProblem& one : target.problems) {
-    rows.push_back({label(one.problem), one.weight, &one.problem, 0, {}, one.urgency});
+    rows.push_back({label(one.problem),
+                    one.weight,
+                    &one.problem,
+                    0,
+                    {},
+                    one.urgency,
+                    one.group,
+                    to_text(one.problem)});
   }
   const auto find = [&](const std::string& name) {
     return std::find_if(rows.begin(), rows.end(),
-                        [&](const ProblemEvidence& row) { return row.label == name; });
+                        [&](const ProblemEvidence& row) { return row.is_called(name); });
   };
   if (target.problems.empty()) {
     for (const Finding& finding : findings) {
       const bool is_new = !finding.problem.empty() && find(finding.problem) == rows.end();
-      if (is_new) rows.push_back({finding.problem, 1, nullptr, 0, {}, 0});
+      if (is_new) rows.push_back({finding.problem, 1, nullptr, 0, {}, 0, {}, {}});
     }
   }
   for (const Finding& finding : findings) {
@@ -144,7 +173,8 @@ class Judge {
           labels.empty() || (m_result.cause->scope == catalogue::CauseScope::kernel && !rule.here);
       bool is_here = is_everywhere;
       for (ProblemEvidence& row : m_rows) {
-        if (!is_among(labels, row.label)) continue;
+        const auto is_this = [&row](const std::string& name) { return row.is_called(name); };
+        if (std::none_of(labels.begin(), labels.end(), is_this)) continue;
         is_here = true;
         if (!is_everywhere) row.balance.add(supports, rule.strength);
       }
@@ -157,37 +187,62 @@ class Judge {
   }
 
   void settle() {
-    double all = 0, supported = 0, refuted = 0;
-    bool is_open = m_rows.empty() && m_all_problems.is_open();
+    Tally whole;
     for (ProblemEvidence& row : m_rows) {
       row.balance.add(m_all_problems);
-      const HypothesisState state = row.balance.state();
-      all += row.weight;
-      is_open = is_open || row.balance.is_open();
-      if (state == HypothesisState::supported) {
-        supported += row.weight;
-        m_result.urgency =
-            m_result.where.empty() ? row.urgency : std::min(m_result.urgency, row.urgency);
-        m_result.where.push_back(row.label);
-      }
-      if (state == HypothesisState::refuted) refuted += row.weight;
+      whole.add(row);
+      if (row.balance.state() != HypothesisState::supported) continue;
+      m_result.urgency =
+          m_result.where.empty() ? row.urgency : std::min(m_result.urgency, row.urgency);
+      m_result.where.push_back(row.label);
     }
-    if (m_rows.empty() && !is_open) {
-      all = 1;
-      supported = m_all_problems.state() == HypothesisState::supported ? 1 : 0;
-      refuted = m_all_problems.state() == HypothesisState::refuted ? 1 : 0;
+    if (m_rows.empty()) {
+      whole.is_open = m_all_problems.is_open();
+      whole.all = 1;
+      whole.supported = m_all_problems.state() == HypothesisState::supported ? 1 : 0;
+      whole.refuted = m_all_problems.state() == HypothesisState::refuted ? 1 : 0;
     }
-    if (supported > 0) {
-      m_result.state = HypothesisState::supported;
-      m_result.share_frac = supported / all;
-    } else if (refuted > 0 && !is_open && refuted >= k_refuting_share * all) {
-      m_result.state = HypothesisState::refuted;
-      m_result.share_frac = refuted / all;
-    } else {
-      m_result.is_contradictory = is_open;
+    add_groups();
+    m_result.state = whole.state();
+    if (m_result.state == HypothesisState::undecided) {
+      m_result.is_contradictory = whole.is_open;
+      m_result.decided_by = deciding_measurement(*m_result.cause, m_target, most_urgent_open());
       return;
     }
-    m_result.strength = strongest(m_result.state == HypothesisState::supported);
+    const bool is_supported = m_result.state == HypothesisState::supported;
+    m_result.share_frac = (is_supported ? whole.supported : whole.refuted) / whole.all;
+    m_result.strength = strongest(is_supported);
+  }
+
+  [[nodiscard]] const problem::Problem* most_urgent_open() const {
+    const ProblemEvidence* first = nullptr;
+    for (const ProblemEvidence& row : m_rows) {
+      const bool is_open =
+          row.problem != nullptr && row.balance.state() == HypothesisState::undecided;
+      if (is_open && (first == nullptr || row.urgency < first->urgency)) first = &row;
+    }
+    return first == nullptr ? nullptr : first->problem;
+  }
+
+  void add_groups() {
+    std::vector<std::pair<int, std::string>> groups;
+    for (const ProblemEvidence& row : m_rows) {
+      if (!row.group.empty()) groups.emplace_back(row.urgency, row.group);
+    }
+    std::sort(groups.begin(), groups.end());
+    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+    for (const auto& [urgency, name] : groups) {
+      GroupState group{.group = name, .problems = {}};
+      Tally tally;
+      for (const ProblemEvidence& row : m_rows) {
+        if (row.group != name || row.urgency != urgency) continue;
+        tally.add(row);
+        group.problems.push_back(row.label);
+        group.supported += row.balance.state() == HypothesisState::supported ? 1 : 0;
+      }
+      group.state = tally.state();
+      m_result.groups.push_back(std::move(group));
+    }
   }
 
   [[nodiscard]] RuleStrength strongest(bool supports) const {

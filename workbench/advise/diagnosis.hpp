@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "advise/measurement.hpp"
 #include "catalogue/causes.hpp"
 #include "core/json_fwd.hpp"
 #include "measure/finding.hpp"
@@ -21,6 +22,9 @@ struct TargetProblem {
   problem::Problem problem;
   double weight = 1;
   int urgency = 0;  ///< 0 first: causes at work there are told before those of other problems
+  /// Problems that are decided together: "lost to a rival, memory-bound". Those of one group have
+  /// one urgency. Empty: none.
+  std::string group = {};
 };
 
 /// The subject to diagnose.
@@ -33,6 +37,7 @@ struct Target {
   std::vector<TargetProblem> problems;  ///< empty: all problems in the findings, with equal weight
   /// False: nothing was measured beside the subject, so causes about others cannot be at work.
   bool has_others = true;
+  bool has_machine_code = true;  ///< false: of Python, no build gives its code
 };
 
 /// One finding for or against a cause.
@@ -49,6 +54,15 @@ struct GainRange {
   double low = 1, expected = 1, high = 1;
 };
 
+/// What a cause comes to on the problems of one group.
+struct GroupState {
+  std::string group;
+  std::vector<std::string> problems;  ///< labels, those that the cause can concern
+  measure::HypothesisState state =
+      measure::HypothesisState::undecided;  ///< by the same rules as the whole suite's
+  std::size_t supported = 0;                ///< problems on which it is
+};
+
 struct Diagnosis {
   const catalogue::Cause* cause = nullptr;
   measure::HypothesisState state =
@@ -58,11 +72,14 @@ struct Diagnosis {
   /// Why it cannot be at work here (another backend, no such problem); it is refuted then. Else "".
   std::string not_applicable;
   std::vector<std::string> where;  ///< labels of the problems on which it is supported
+  std::vector<GroupState> groups;  ///< the most urgent first; empty where no problem has a group
   int urgency = 0;                 ///< the least of those problems
   double share_frac = 0;  ///< of the suite's weight: where it is supported or, if refuted, refuted
   std::vector<CauseEvidence> evidence;  ///< strongest first, at most k_most_evidence per side
   std::int64_t evidence_left_out = 0;
-  bool is_contradictory = false;      ///< undecided because evidence of equal strength disagrees
+  bool is_contradictory = false;  ///< undecided because evidence of equal strength disagrees
+  /// While undecided: what would decide it, on the most urgent problem where it is open.
+  std::optional<DecidingMeasurement> decided_by;
   std::vector<std::string> remedies;  ///< helpful techniques that the subject lacks, best first
   /// Gain of the best remedy: the catalogue's range, limited on each problem by the distance to its
   /// bound. For an undecided cause: the gain if it applied. Nothing when refuted or without a
@@ -79,7 +96,8 @@ inline constexpr std::size_t k_most_evidence = 3;
 /// On each problem the stronger evidence counts; equal strength for and against decides nothing. A
 /// cause with scope kernel is decided by evidence on any problem. Others are supported if supported
 /// on one problem, and refuted if refuted on half the suite's weight with no undecided evidence
-/// left.
+/// left. Each group of problems is decided likewise. A finding is about a problem if it has its
+/// label or its text form.
 std::vector<Diagnosis> diagnose(const std::vector<catalogue::Cause>& causes,
                                 const std::vector<catalogue::Technique>& techniques,
                                 const Target& target,

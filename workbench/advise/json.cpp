@@ -28,6 +28,23 @@ Json to_json(const Diagnosis& diagnosis) {
                        {"probe", need.probe.empty() ? Json(nullptr) : Json(need.probe)}});
     }
   }
+  Json decided_by;
+  if (diagnosis.decided_by) {
+    const auto text_or_null = [](const std::string& text) {
+      return text.empty() ? Json(nullptr) : Json(text);
+    };
+    decided_by = {{"command", diagnosis.decided_by->command},
+                  {"probe", text_or_null(diagnosis.decided_by->probe)},
+                  {"counter", text_or_null(diagnosis.decided_by->counter)},
+                  {"brings", diagnosis.decided_by->brings}};
+  }
+  Json groups = Json::array();
+  for (const GroupState& group : diagnosis.groups) {
+    groups.push_back({{"group", group.group},
+                      {"problems", group.problems},
+                      {"state", to_string(group.state)},
+                      {"supported", group.supported}});
+  }
   Json gain;
   if (diagnosis.gain) {
     gain = {{"low", diagnosis.gain->low},
@@ -45,10 +62,12 @@ Json to_json(const Diagnosis& diagnosis) {
           {"not_applicable",
            diagnosis.not_applicable.empty() ? Json(nullptr) : Json(diagnosis.not_applicable)},
           {"where", diagnosis.where},
+          {"groups", std::move(groups)},
           {"share_frac", diagnosis.share_frac},
           {"evidence", std::move(evidence)},
           {"evidence_left_out", diagnosis.evidence_left_out},
           {"needs", std::move(needs)},
+          {"decided_by", std::move(decided_by)},
           {"remedies", diagnosis.remedies},
           {"gain", std::move(gain)}};
 }

@@ -34,6 +34,18 @@ void add_ptxas(measure::Evidence& evidence, const variant::PtxasRecord& record,
 
 [[nodiscard]] bool has_time(const measure::Observation& observation);
 
+/// The compute peak that holds for a subject on a problem: of the units that it uses.
+struct ComputeRoof {
+  std::optional<device::DeviceFact> flops_per_s;  ///< nothing: not known
+  std::string units;                              ///< "f32", "tf32"
+  double products = 1;                            ///< of those units for one of the problem's
+  std::string words;                              ///< "f32 compute peak"
+};
+/// By the evidence's split products; else of the problem's dtype, or of faster units if the time
+/// beats that peak (roofline_share.cpp).
+[[nodiscard]] ComputeRoof compute_roof(const measure::Evidence& evidence,
+                                       const measure::Observation& observation);
+
 /// Bytes of the last-level cache, if known.
 [[nodiscard]] std::optional<double> last_level_cache_bytes(const device::Device& device);
 

@@ -33,10 +33,15 @@ struct Limits {
   double intensity = 0, ridge = 0;    ///< FLOP per byte; ridge 0: unknown
 };
 
-Limits limits_of(const device::Device& device, const problem::Problem& problem) {
+/// By the units of the subject where its products are split, else by those of the dtype.
+Limits limits_of(const Evidence& evidence, const Observation& best) {
+  const device::Device& device = evidence.device;
+  const problem::Problem& problem = best.problem;
   Limits limits;
   const problem::Work demanded = problem::work(problem);
-  const auto flops_per_s = known(device::peak_flops_per_s(device, problem.dtype));
+  const ComputeRoof roof = compute_roof(evidence, best);
+  const auto flops_per_s =
+      known(roof.products > 1 ? roof.flops_per_s : device::peak_flops_per_s(device, problem.dtype));
   const auto bytes_per_s = known(device.memory_bytes_per_s);
   if (flops_per_s) limits.flop_us = demanded.flops / *flops_per_s * 1e6;
   if (bytes_per_s) limits.memory_us = demanded.min_bytes / *bytes_per_s * 1e6;
@@ -117,7 +122,7 @@ std::vector<Finding> analyze_regime(const Evidence& evidence) {
   for (const std::string& key : order) {
     const Observation& best = *fastest.at(key);
     const double time_us = best.measurement.median_us;
-    const Limits limits = limits_of(evidence.device, best.problem);
+    const Limits limits = limits_of(evidence, best);
     const Verdict verdict = judge(evidence, limits, time_us);
     Finding finding;
     finding.analysis = "regime";

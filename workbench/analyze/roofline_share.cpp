@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The share of the device's peak that a subject reaches on a problem, for the peak of the problem's
-// dtype (or of faster units, if it exceeds that), and the headroom down to the time at the peak or
-// of an empty call, whichever is longer. One finding per observation.
+// dtype (or of faster units, if it exceeds that or splits its products over them), and the headroom
+// down to the time at the peak or of an empty call, whichever is longer. One finding per
+// observation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,12 +22,6 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence);
 
 namespace {
 
-struct Shares {
-  std::optional<double> flops, bytes;  ///< of the peak, if the plan can show it
-  Dtype units = Dtype::f32;            ///< dtype of the compute peak
-  std::string unseen;
-};
-
 /// The problem's dtype, unless the time beats its peak: an honest f32 kernel may split its products
 /// over faster units.
 Dtype units_of(const Device& device, const Observation& observation, double flops_per_s) {
@@ -43,12 +38,51 @@ Dtype units_of(const Device& device, const Observation& observation, double flop
   return own;
 }
 
-Shares shares_of(const Device& device, const Observation& observation,
+double rate_of(const Observation& observation) {
+  return problem::work(observation.problem).flops / (observation.measurement.median_us * 1e-6);
+}
+
+/// The roof of a subject whose f32 products are split; nothing where it has none, or beats it, so
+/// that what was said of its products is wrong.
+std::optional<ComputeRoof> split_roof(const Evidence& evidence, const Observation& observation) {
+  const auto split = evidence.split_products.find(observation.subject);
+  if (split == evidence.split_products.end() || observation.problem.dtype != Dtype::f32) {
+    return std::nullopt;
+  }
+  const auto& [units, products] = split->second;
+  const auto peak = device::split_peak_flops_per_s(evidence.device, split->second);
+  const double most = 1 + measure::k_roofline_tolerance_frac;
+  if (!known(peak) || rate_of(observation) > most * peak->value) return std::nullopt;
+  return ComputeRoof{peak, units, products,
+                     products > 1
+                         ? fmt::format("{} compute peak at {:g} products for one", units, products)
+                         : units + " compute peak"};
+}
+
+}  // namespace
+
+ComputeRoof compute_roof(const Evidence& evidence, const Observation& observation) {
+  if (auto split = split_roof(evidence, observation)) return *std::move(split);
+  const Dtype units = units_of(evidence.device, observation, rate_of(observation));
+  const std::string word(to_string(units));
+  return {device::peak_flops_per_s(evidence.device, units), word, 1, word + " compute peak"};
+}
+
+namespace {
+
+struct Shares {
+  std::optional<double> flops, bytes;  ///< of the peak, if the plan can show it
+  ComputeRoof roof;
+  std::string unseen;
+};
+
+Shares shares_of(const Evidence& evidence, const Observation& observation,
                  const problem::Work& demanded) {
+  const Device& device = evidence.device;
   Shares shares;
   const double time_s = observation.measurement.median_us * 1e-6;
-  shares.units = units_of(device, observation, demanded.flops / time_s);
-  if (const auto peak = known(device::peak_flops_per_s(device, shares.units))) {
+  shares.roof = compute_roof(evidence, observation);
+  if (const auto peak = known(shares.roof.flops_per_s)) {
     shares.flops = demanded.flops / time_s / *peak;
   } else {
     shares.unseen = fmt::format("the {} compute peak of this device is not known",
@@ -87,20 +121,19 @@ Bound bound_of(const Observation& observation, double share, bool by_bytes, doub
 std::string statement_of(const Observation& observation, const Shares& shares, double share,
                          bool by_bytes, const Bound& bound, const Evidence& evidence) {
   const Device& device = evidence.device;
-  const std::string what =
-      by_bytes ? "memory bandwidth" : fmt::format("{} compute peak", to_string(shares.units));
-  const auto& peak =
-      by_bytes ? device.memory_bytes_per_s : device::peak_flops_per_s(device, shares.units);
+  const std::string what = by_bytes ? "memory bandwidth" : shares.roof.words;
+  const auto& peak = by_bytes ? device.memory_bytes_per_s : shares.roof.flops_per_s;
   std::string words = fmt::format("{} on {} ({}): {:.3g} % of the {} ({})", observation.subject,
                                   problem::label(observation.problem), to_string(observation.plan),
                                   100 * share, what, peak->source);
   if (share > 1 + measure::k_roofline_tolerance_frac) {
     return words + ": above the peak, so the peak or the time is wrong";
   }
-  const Dtype own = observation.problem.dtype;
-  if (!by_bytes && shares.units != own) {
-    words += fmt::format(", as it beats the {} peak; splitting costs several products for one",
-                         to_string(own));
+  const std::string_view own = to_string(observation.problem.dtype);
+  const bool is_split = evidence.split_products.contains(observation.subject);
+  if (!by_bytes && shares.roof.units != own && !(is_split && shares.roof.products > 1)) {
+    words +=
+        fmt::format(", as it beats the {} peak; splitting costs several products for one", own);
   }
   words += fmt::format(", headroom {:.3g}x", bound.headroom);
   if (bound.name == "launch") {
@@ -129,7 +162,7 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
   for (const Observation& observation : evidence.observations) {
     if (!has_time(observation)) continue;
     const problem::Work demanded = problem::work(observation.problem);
-    const Shares shares = shares_of(evidence.device, observation, demanded);
+    const Shares shares = shares_of(evidence, observation, demanded);
     if (!shares.flops && !shares.bytes) continue;
     const bool by_bytes = shares.bytes.value_or(0) > shares.flops.value_or(0);
     const double share = by_bytes ? *shares.bytes : shares.flops.value_or(0);
@@ -150,9 +183,9 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
                        {"peak", by_bytes ? "memory" : "compute"}};
     if (shares.flops) {
       finding.figures["flop_share_frac"] = *shares.flops;
-      finding.figures["peak_flops_per_s"] =
-          device::peak_flops_per_s(evidence.device, shares.units)->value;
-      finding.figures["peak_dtype"] = to_string(shares.units);
+      finding.figures["peak_flops_per_s"] = shares.roof.flops_per_s->value;
+      finding.figures["peak_dtype"] = shares.roof.units;
+      if (shares.roof.products > 1) finding.figures["peak_products"] = shares.roof.products;
     }
     if (evidence.call_overhead_us > 0) {
       finding.figures["empty_call_frac"] =

@@ -109,6 +109,8 @@ Result<CauseNeed> read_need(const Json& json, const std::string& what) {
   need.verb = read_filled(reader, "verb");
   need.brings = read_filled(reader, "brings");
   need.probe = reader.string_or("probe", "");
+  need.counter = reader.string_or("counter", "");
+  need.plans = read_words(reader, "plans", k_plan_words);
   if (!need.probe.empty()) check_word(reader, "probe", need.probe, k_probes);
   if (const Json* arguments = reader.member("arguments"); arguments != nullptr) {
     if (!arguments->is_object()) reader.fail("arguments", "must be an object");

@@ -55,6 +55,8 @@ struct CauseNeed {
   std::string brings;  ///< the figures that it gives, in words
   /// "heads", "keys", "eager", "profile" or "sass" when `diagnose --measure` can make it.
   std::string probe;
+  std::string counter;             ///< the profiler's, by its own name; may be empty
+  std::vector<std::string> plans;  ///< plans of the objective under which it decides; empty: any
 };
 
 /// The scope of evidence from one problem: the kernel as a whole, or that problem only.

@@ -43,6 +43,22 @@ std::int64_t small_integer(ObjectReader& reader, std::string_view key) {
   return value->get<std::int64_t>();
 }
 
+/// ["f16", 3]: three products of f16 for one of f32.
+std::optional<device::SplitProducts> read_products(ObjectReader& reader) {
+  const Json* value = reader.member("products");
+  if (value == nullptr) return std::nullopt;
+  const bool is_pair = value->is_array() && value->size() == 2 && (*value)[0].is_string() &&
+                       (*value)[1].is_number_integer();
+  const std::string units = is_pair ? (*value)[0].get<std::string>() : "";
+  const std::int64_t products = is_pair ? (*value)[1].get<std::int64_t>() : 0;
+  const bool is_known = units == "tf32" || units == "f16" || units == "bf16";
+  if (!is_known || products < 1 || products > 16) {
+    reader.fail("products", "must be tf32, f16 or bf16 and how many of them make one of f32");
+    return std::nullopt;
+  }
+  return device::SplitProducts{units, static_cast<double>(products)};
+}
+
 Result<LaunchRule> read_launch(const Json& json, const std::string& what) {
   ObjectReader reader(json, what);
   LaunchRule rule;
@@ -56,6 +72,7 @@ Result<LaunchRule> read_launch(const Json& json, const std::string& what) {
   check_expression(reader, "heads", rule.heads);
   rule.packed = reader.boolean_or("packed", false);
   rule.resident = small_integer(reader, "resident");
+  rule.products = read_products(reader);
   rule.fills = reader.string_or("fills", "");
   check_expression(reader, "fills", rule.fills);
   if (rule.rows_least.empty()) reader.fail("rows", "must be there");
@@ -92,6 +109,13 @@ Result<std::vector<LaunchRule>> load_launches(const FileSystem& file_system,
     return found.error();
   }
   return parse_launches(found->text, found->path);
+}
+
+const LaunchRule* find_rule(const std::vector<LaunchRule>& rules, std::string_view kernel) {
+  const auto found = std::find_if(rules.begin(), rules.end(), [kernel](const LaunchRule& rule) {
+    return rule.kernel == kernel;
+  });
+  return found == rules.end() ? nullptr : &*found;
 }
 
 std::optional<LaunchBounds> bounds_of(const LaunchRule& rule,
@@ -141,6 +165,21 @@ std::optional<LaunchBounds> bounds_of(const LaunchRule& rule,
         std::min(1.0, static_cast<double>(*working) / static_cast<double>(*threads_most));
   }
   return bounds;
+}
+
+std::optional<device::SplitProducts> split_products(const variant::Manifest& manifest,
+                                                    const variant::Configuration& configuration,
+                                                    const LaunchRule* rule) {
+  if (rule != nullptr && rule->products) return rule->products;
+  const auto& dtypes = manifest.support.dtypes;
+  const bool is_f32_only = dtypes.size() == 1 && dtypes.front() == Dtype::f32;
+  if (!is_f32_only || !variant::runs_on_gpu(manifest)) return std::nullopt;
+  const auto techniques = variant::techniques_in(manifest, configuration);
+  const bool has_tensor_cores =
+      std::any_of(techniques.begin(), techniques.end(), [](const std::string& word) {
+        return word == "tensor_core_mma" || word == "tensor_core_wgmma";
+      });
+  return has_tensor_cores ? std::optional(device::SplitProducts()) : std::nullopt;
 }
 
 }  // namespace wb::catalogue

@@ -11,6 +11,7 @@
 
 #include "catalogue/list.hpp"
 #include "core/files.hpp"
+#include "device/device.hpp"
 #include "variant/manifest.hpp"
 #include "variant/variant.hpp"
 
@@ -24,6 +25,7 @@ struct LaunchRule {
   std::string heads;          ///< 0: the grid covers one head only; "": it covers all
   bool packed = false;        ///< rows of the query heads of one key/value head share tiles
   std::int64_t resident = 0;  ///< blocks that share an SM; 0: not known
+  std::optional<device::SplitProducts> products;  ///< of which it makes one of f32
   std::string fills;  ///< percent of the units that its choice of a tile fills where rows allow
 };
 
@@ -44,10 +46,19 @@ Result<std::vector<LaunchRule>> parse_launches(std::string_view text, std::strin
 Result<std::vector<LaunchRule>> load_launches(const FileSystem& file_system,
                                               const variant::SearchPath& search_path);
 
+/// That of a kernel; nullptr: none.
+const LaunchRule* find_rule(const std::vector<LaunchRule>& rules, std::string_view kernel);
+
 /// Nothing where an expression has no value, such as a parameter that the variant lacks.
 /// `configuration` must be complete.
 std::optional<LaunchBounds> bounds_of(const LaunchRule& rule,
                                       const variant::Configuration& configuration,
                                       const problem::Problem& problem, std::int64_t units);
+
+/// How the kernel makes f32 products: as its rule says (nullptr: it has none); three of tf32 where
+/// it takes f32 only and uses the tensor cores in this configuration. Nothing: on the units of f32.
+std::optional<device::SplitProducts> split_products(const variant::Manifest& manifest,
+                                                    const variant::Configuration& configuration,
+                                                    const LaunchRule* rule);
 
 }  // namespace wb::catalogue

@@ -58,6 +58,17 @@ std::optional<DeviceFact> peak_flops_per_s(const Device& device, Dtype dtype) {
   throw std::logic_error("a Dtype outside its enumeration");
 }
 
+std::optional<DeviceFact> split_peak_flops_per_s(const Device& device, const SplitProducts& split) {
+  const auto& [units, products] = split;
+  const bool is_tf32 = units == "tf32";
+  if (!is_tf32 && units != "f16" && units != "bf16") return std::nullopt;
+  const auto peak = units == "bf16" ? device.bf16_flops_per_s : device.f16_flops_per_s;
+  if (device.backend != "cuda" || !peak || !(products >= 1)) return std::nullopt;
+  const double rate = is_tf32 ? peak->value / 2 : peak->value;
+  return DeviceFact{rate / products,
+                    peak->source + (is_tf32 ? ", tf32 at half of f16" : std::string())};
+}
+
 Json to_json(const Device& device) {
   Json json{{"backend", device.backend},
             {"id", device.id},

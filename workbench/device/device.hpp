@@ -40,6 +40,17 @@ struct Device {
 
 std::optional<DeviceFact> peak_flops_per_s(const Device& device, Dtype dtype);
 
+/// How a kernel makes one f32 product: of several products of faster units.
+struct SplitProducts {
+  std::string units = "tf32";  ///< "tf32", "f16" or "bf16"
+  double products = 3;
+
+  friend bool operator==(const SplitProducts&, const SplitProducts&) = default;
+};
+/// The peak of f32 FLOP that are made so. That of tf32 is half of f16's, as in NVIDIA's data sheets
+/// since sm_80. Nothing where it is not known.
+std::optional<DeviceFact> split_peak_flops_per_s(const Device& device, const SplitProducts& split);
+
 Json to_json(const Device& device);
 Result<Device> device_from_json(const Json& json);
 

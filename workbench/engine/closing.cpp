@@ -144,7 +144,8 @@ Json closed_answer(const session::Session& session, const std::string& commit) {
   const fs::path& folder = session.folder();
   return Json{{"session", folder.string()},
               {"report", (folder / "reports" / "session.md").string()},
-              {"commit", commit}};
+              {"commit", commit},
+              {"measured", nullptr}};
 }
 
 void report_end_milestone(Context& context, std::string_view how, std::string_view reason) {

@@ -7,6 +7,7 @@
 #include "analyze/analysis.hpp"
 #include "analyze/compiled_code.hpp"
 #include "analyze/evidence.hpp"
+#include "catalogue/launches.hpp"
 #include "core/json.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
@@ -79,6 +80,21 @@ bool has_finding(const IterationView& where, std::string_view analysis,
       return std::find(cited.begin(), cited.end(), Json(event)) != cited.end();
     });
   });
+}
+
+/// How the subject makes its f32 products. Without a catalogue of launches its manifest tells.
+void add_products(const Context& context, const Subject& subject, Evidence& evidence) {
+  const bool has_f32 =
+      std::any_of(evidence.observations.begin(), evidence.observations.end(),
+                  [](const measure::Observation& one) { return one.problem.dtype == Dtype::f32; });
+  if (!has_f32 || evidence.device.backend != "cuda") return;
+  auto loaded =
+      catalogue::load_launches(context.services.file_system, context.services.search_path);
+  const auto rules = loaded.ok() ? *std::move(loaded) : std::vector<catalogue::LaunchRule>();
+  const auto split =
+      catalogue::split_products(subject.variant.manifest, subject.configuration,
+                                catalogue::find_rule(rules, subject.variant.manifest.name));
+  if (split) evidence.split_products[subject.label] = *split;
 }
 
 /// Adds compiler facts of the subject, and tools' results on it and the subjects beside it.
@@ -186,6 +202,7 @@ Evidence evidence_of(const Context& context, const TimingRequest& request,
 Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
                                              const TimingResult& result, std::size_t subject) {
   Evidence evidence = evidence_of(context, request, result, subject);
+  add_products(context, *request.subjects[subject], evidence);
   WB_TRY(add_kernels(context, *request.subjects[subject], evidence));
   const bool is_first = request.phase == "baseline";
   std::vector<Finding> findings = analyze::analyze(

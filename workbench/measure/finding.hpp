@@ -60,6 +60,8 @@ struct Evidence {
   double call_overhead_us = 0;  ///< time of an empty call through the same path, if measured
   std::vector<KernelFacts> kernels = {};
   std::vector<BlindSpot> blind_spots = {};
+  /// By subject: those whose f32 products are split. Others run them on the units of f32.
+  std::map<std::string, device::SplitProducts> split_products = {};
 };
 
 struct Finding {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "analyze/analysis.hpp"
 #include "core/json.hpp"
 #include "report/evidence.hpp"
@@ -63,7 +65,8 @@ std::string state_words(const Json& cause) {
   std::string out = fmt::format("{}, {}", state, inline_text(strength, 10));
   const auto share = number(cause, "share_frac");
   if (share && *share < 0.995) out += fmt::format(", on {:.0f} % of the suite", 100 * *share);
-  return out;
+  const std::string groups = group_words(cause);
+  return groups.empty() ? out : out + " (" + groups + ")";
 }
 
 std::string table_of(const Facts* facts, const std::vector<const Json*>& causes) {
@@ -114,7 +117,36 @@ std::string command_of(const Json& need, const std::string& subject, const std::
   return fmt::format("sdpa-wb {}{}{}", text(need, "verb"), positional, options);
 }
 
+/// What decides an open cause, in logs from before one measurement was chosen: each of its needs.
+std::string recorded_needs(const Json& cause, const std::string& subject,
+                           const std::string& problem) {
+  std::string ways;
+  for (const Json& need : list_of(cause, "needs")) {
+    ways += fmt::format("{}{} (`{}`{})", ways.empty() ? "" : "; or ",
+                        inline_text(text(need, "brings"), 200),
+                        plain(command_of(need, subject, problem), 300),
+                        text(need, "probe").empty() ? "" : ", by `diagnose --measure`, too");
+  }
+  return ways;
+}
+
 }  // namespace
+
+std::string group_words(const Json& cause) {
+  std::string out;
+  std::set<std::string> states;
+  for (const Json& group : list_of(cause, "groups")) {
+    const std::string state = text(group, "state");
+    const auto all = strings(group, "problems").size();
+    states.insert(state);
+    out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", inline_text(text(group, "group"), 60),
+                       inline_text(state, 20));
+    if (state == "supported") {
+      out += fmt::format(" on {} of {}", integer(group, "supported").value_or(0), all);
+    }
+  }
+  return states.size() > 1 ? out : std::string();
+}
 
 std::string evidence_sentence(const Facts* facts, const Json& evidence, std::size_t max_bytes) {
   const std::string said = text(evidence, "statement"), by = text(evidence, "by");
@@ -142,17 +174,26 @@ std::string causes_table(const Facts& facts, const std::vector<const Json*>& cau
   return table_of(&facts, causes);
 }
 
+std::string decided_by_words(const Json& cause, const std::string& subject,
+                             const std::string& problem) {
+  if (!cause.is_object() || !cause.contains("decided_by")) {
+    return recorded_needs(cause, subject, problem);
+  }
+  const Json& by = field(cause, "decided_by");
+  if (!by.is_object()) return "nothing that can be measured here";
+  const std::string counter = text(by, "counter");
+  return fmt::format("{} (`{}`{}{})", inline_text(text(by, "brings"), 200),
+                     plain(text(by, "command"), 600),
+                     counter.empty() ? "" : ", ncu's " + code(counter, 100),
+                     text(by, "probe").empty() ? "" : "; in an open session `diagnose --measure`");
+}
+
 std::string needs_list(const std::vector<const Json*>& causes, const std::string& subject,
                        const std::string& problem) {
   std::string out;
   for (const Json* cause : causes) {
-    std::string ways;
-    for (const Json& need : list_of(*cause, "needs")) {
-      ways += fmt::format("{}{} (`{}`{})", ways.empty() ? "" : "; or ",
-                          inline_text(text(need, "brings"), 200),
-                          plain(command_of(need, subject, problem), 300),
-                          text(need, "probe").empty() ? "" : ", by `diagnose --measure`, too");
-    }
+    if (!text(*cause, "not_applicable").empty()) continue;
+    const std::string ways = decided_by_words(*cause, subject, problem);
     if (ways.empty()) continue;
     out += fmt::format("- {}: {}\n", inline_text(text(*cause, "title"), 80), ways);
   }
@@ -223,6 +264,9 @@ std::string render_causes(const Json& decided) {
   if (!mended.empty()) {
     out += "Supported of the start " + code(text(start, "subject"), 60) + ":\n\n" +
            table_of(nullptr, mended);
+  }
+  for (const Json& one : list_of(decided, "siblings")) {
+    out += "siblings: " + inline_text(text(one, "says"), 200) + "\n";
   }
   for (const Json& row : list_of(decided, "measured")) {
     const std::string message = text(row, "message");

@@ -21,6 +21,12 @@ std::string evidence_sentence(const Facts* facts, const Json& evidence, std::siz
 std::string causes_section(const Page& page);
 /// One row per cause: state, evidence, gain, remedies.
 std::string causes_table(const Facts& facts, const std::vector<const Json*>& causes);
+/// "lost to a rival: supported on 3 of 3; won: refuted" where groups of problems differ; else "".
+std::string group_words(const Json& cause);
+/// The one measurement that decides an open cause: what it brings, its command, the profiler's
+/// counter. Of older logs each of the registry's; empty where a log names none.
+std::string decided_by_words(const Json& cause, const std::string& subject,
+                             const std::string& problem);
 /// What would decide undecided causes, one line each.
 std::string needs_list(const std::vector<const Json*>& causes, const std::string& subject,
                        const std::string& problem);

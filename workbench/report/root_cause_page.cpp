@@ -8,6 +8,7 @@
 
 #include "analyze/scaling.hpp"
 #include "core/json.hpp"
+#include "outcome/siblings.hpp"
 #include "report/causes.hpp"
 #include "report/evidence.hpp"
 #include "report/fixes.hpp"
@@ -74,6 +75,8 @@ std::string cause_and_proof(const Page& page, const Json& cause) {
   if (!where.empty() && share && *share < 0.995) {
     out += " on " + count(static_cast<std::int64_t>(where.size()), "problem");
   }
+  const std::string groups = group_words(cause);
+  if (!groups.empty()) out += " [" + groups + "]";
   return out + fmt::format(" ({} evidence): {}", inline_text(text(cause, "strength"), 10),
                            first_evidence(page.facts, cause));
 }
@@ -127,8 +130,20 @@ std::string summary(const Page& page, const Json& decided) {
   }
   const std::string refuted = titles_of(causes_of(decided, "refuted"), 6);
   if (!refuted.empty()) out += fmt::format("It is not: {}. ", refuted);
-  const std::string open = titles_of(causes_of(decided, "undecided"), 4);
-  if (!open.empty()) out += fmt::format("Open: {}. ", open);
+  const auto undecided = causes_of(decided, "undecided");
+  const std::string open = titles_of(undecided, 4);
+  if (!open.empty()) {
+    out += "Open: " + open;
+    if (field(*undecided.front(), "decided_by").is_object()) {
+      out += "; the first is decided by " + decided_by_words(*undecided.front(), "", "");
+    }
+    out += ". ";
+  }
+  // The one on most problems; `diagnose` has the others.
+  const auto siblings = outcome::contrasts_of(page.conclusion);
+  if (!siblings.empty()) {
+    out += fmt::format("Siblings: {}. ", inline_text(siblings.front().words(), 200));
+  }
   out += fmt::format("\n\n- Impact: {}\n", impact_words(page));
   if (supported.empty()) return out + "\n";
   const Json& first = *supported.front();

@@ -345,8 +345,9 @@ Result<Step> ask(const Services& services, const ChangeBook& book, const Climb& 
   WB_TRY_ASSIGN(const SessionView* view, before.current(session::FoldDepth::full));
   WB_TRY_ASSIGN(const Situation plain, situation_of(before, *view));
   WB_TRY_ASSIGN(const DecidedCauses decided, decide_causes(services, before, *view, plain));
-  WB_TRY_ASSIGN(const Situation situation,
+  WB_TRY_ASSIGN(Situation situation,
                 informed_situation(known, before, *view, std::move(others), decided.diagnoses));
+  use_rooms(decided, situation);
   hold(advise::make_roadmap(known.techniques, situation), situation, climb.trials, at, step);
   if (!step.next.empty()) step.cause_found = cause_found(decided, step.next);
   return step;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "measure/plan.hpp"
+#include "outcome/outcome.hpp"
+#include "outcome/siblings.hpp"
 #include "problem/attention.hpp"
 #include "report/evidence.hpp"
 #include "report/facts.hpp"
@@ -139,8 +142,10 @@ std::optional<bool> spills_of(const SessionView& view, const std::string& subjec
 /// The present analyses' findings on the log, findings on builds, and those of probes, which were
 /// taken outside iterations. A new session without rivals has no comparison; then the baseline's
 /// recorded findings count.
-LogFindings findings_of(const SessionView& view) {
+LogFindings findings_of(const DecidedCauses& catalogues, const Session& session,
+                        const SessionView& view) {
   report::LogEvidence log = report::log_evidence(view);
+  add_products(catalogues.launches, session, view, log.evidence);
   LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps), {}};
   if (log.evidence.observations.empty()) {
     if (const IterationView* holder = incumbent_iteration(view))
@@ -155,8 +160,25 @@ LogFindings findings_of(const SessionView& view) {
 
 }  // namespace
 
-LogFindings iteration_findings(const SessionView& view, const IterationView& iteration) {
+void add_products(const std::vector<catalogue::LaunchRule>& launches, const Session& session,
+                  const SessionView& view, measure::Evidence& evidence) {
+  if (evidence.device.backend != "cuda") return;
+  std::set<std::string> asked;
+  for (const measure::Observation& one : evidence.observations) {
+    if (one.problem.dtype != Dtype::f32 || !asked.insert(one.subject).second) continue;
+    const auto stored = stored_variant(session, view, one.subject);
+    if (!stored.ok()) continue;
+    const variant::Manifest& manifest = stored->first.manifest;
+    const auto split = catalogue::split_products(manifest, stored->second,
+                                                 catalogue::find_rule(launches, manifest.name));
+    if (split) evidence.split_products[one.subject] = *split;
+  }
+}
+
+LogFindings iteration_findings(const DecidedCauses& catalogues, const Session& session,
+                               const SessionView& view, const IterationView& iteration) {
   report::LogEvidence log = report::iteration_evidence(view, iteration);
+  add_products(catalogues.launches, session, view, log.evidence);
   LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps), {}};
   if (log.evidence.observations.empty()) add_recorded(iteration, result.findings);
   result.evidence = std::move(log.evidence);
@@ -176,11 +198,18 @@ void add_derived(const DecidedCauses& catalogues, const Session& session, const 
   input.manifest = &manifest;
   input.configuration = complete.ok() ? *complete : stored->second;
   input.spills = spills_of(view, target.subject);
-  for (const catalogue::LaunchRule& rule : catalogues.launches) {
-    if (rule.kernel == manifest.name) input.rule = &rule;
-  }
+  input.rule = catalogue::find_rule(catalogues.launches, manifest.name);
   for (const advise::TargetProblem& one : target.problems) input.problems.push_back(one.problem);
-  for (Finding& finding : analyze::derived_findings(input, log.evidence)) {
+  std::vector<Finding> derived = analyze::derived_findings(input, log.evidence);
+  const bool is_in_series = std::any_of(derived.begin(), derived.end(), [](const Finding& finding) {
+    const auto splits = finding.figures.find("splits_keys");
+    return splits != finding.figures.end() && *splits == false;
+  });
+  for (Finding& finding : derived) {
+    // Blocks that share a tile of rows share its columns where the kernel never splits the keys.
+    if (is_in_series && finding.analysis == "launch_rule") {
+      finding.figures["walks_in_series"] = true;
+    }
     log.findings.push_back(std::move(finding));
   }
 }
@@ -195,6 +224,58 @@ Result<DecidedCauses> cause_catalogues(const Services& services) {
   return decided;
 }
 
+namespace {
+
+/// What a variant's problems are called by how they came out, and how much they matter.
+struct Place {
+  int urgency = 0;
+  std::string words;
+};
+
+Place place_of(const outcome::ProblemOutcome* problem, const std::string& subject) {
+  using measure::ComparisonOutcome;
+  const outcome::Standing* standing = problem == nullptr ? nullptr : problem->find(subject);
+  const auto is = [](const std::optional<outcome::Figure>& figure, ComparisonOutcome wanted) {
+    return figure && figure->outcome == wanted;
+  };
+  if (standing == nullptr) return {3, "with no rival beside"};
+  if (is(standing->over_rival, ComparisonOutcome::slower)) return {0, "lost to a rival"};
+  if (is(standing->over_start, ComparisonOutcome::slower)) return {1, "slower than the start"};
+  if (is(standing->over_rival, ComparisonOutcome::faster)) return {4, "won"};
+  if (standing->over_rival) return {2, "not shown ahead of a rival"};
+  return {3, "with no rival beside"};
+}
+
+/// The suite's problems as the session came out of them, by text form; none before anything was
+/// compared.
+std::map<std::string, const outcome::ProblemOutcome*> outcomes_of(const outcome::Outcome& whole) {
+  std::map<std::string, const outcome::ProblemOutcome*> by_text;
+  if (whole.groups.empty() || !whole.groups.front().is_suite) return by_text;
+  for (const outcome::ProblemOutcome& one : whole.groups.front().problems) {
+    by_text[one.problem] = &one;
+  }
+  return by_text;
+}
+
+/// Puts each problem into the group of its place; what was said of its bound stays.
+void set_groups(Target& target, const outcome::Outcome& whole) {
+  const auto by_text = outcomes_of(whole);
+  for (advise::TargetProblem& one : target.problems) {
+    const auto found = by_text.find(to_text(one.problem));
+    const Place place = place_of(found == by_text.end() ? nullptr : found->second, target.subject);
+    const std::size_t bound = one.group.find(", ");
+    one.group = place.words + (bound == std::string::npos ? "" : one.group.substr(bound));
+    one.urgency = place.urgency;
+  }
+}
+
+bool has_code(const Session& session, const SessionView& view, const std::string& subject) {
+  const auto stored = stored_variant(session, view, subject);
+  return !stored.ok() || stored->first.manifest.backend != variant::Backend::python;
+}
+
+}  // namespace
+
 Result<Target> target_of(const SessionView& view, const Situation& situation) {
   WB_TRY_ASSIGN(const SessionSettings settings, settings_from_json(view.opened.payload));
   Target target;
@@ -204,9 +285,28 @@ Result<Target> target_of(const SessionView& view, const Situation& situation) {
   target.plan = to_string(settings.objective.plan);
   target.techniques = situation.techniques;
   target.has_others = !timed_rivals(view).empty();
+  const report::Facts facts(view);
   for (const advise::RoadmapProblem& one : situation.problems) {
-    target.problems.push_back({one.problem, one.weight});
+    advise::TargetProblem problem{one.problem, one.weight};
+    // Findings of the present analyses call it as pages do.
+    problem.problem.name = facts.title(to_text(one.problem));
+    if (!one.bound.empty()) problem.group = ", " + one.bound + "-bound";
+    target.problems.push_back(std::move(problem));
   }
+  set_groups(target, outcome::outcome_of(view));
+  return target;
+}
+
+Target target_for(const Target& incumbent, const Session& session, const SessionView& view,
+                  const std::string& subject) {
+  Target target = incumbent;
+  target.subject = subject;
+  target.techniques.clear();
+  if (const auto stored = stored_variant(session, view, subject)) {
+    target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
+  }
+  target.has_machine_code = has_code(session, view, subject);
+  set_groups(target, outcome::outcome_of(view));
   return target;
 }
 
@@ -228,16 +328,20 @@ Json start_json(const Session& session, const SessionView& view, const DecidedCa
                 LogFindings& log) {
   const std::string start = report::Facts(view).start;
   if (start.empty() || start == decided.target.subject) return nullptr;
-  Target target = decided.target;
-  target.subject = start;
-  target.techniques.clear();
-  if (const auto stored = stored_variant(session, view, start)) {
-    target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
-  }
+  const Target target = target_for(decided.target, session, view, start);
   add_derived(decided, session, view, target, log);
   return {{"subject", start},
           {"causes", causes_list(advise::diagnose(decided.causes, decided.techniques, target,
                                                   log.findings))}};
+}
+
+/// Variants of the session that win on different problems, as one sentence each.
+Json siblings_json(const SessionView& view) {
+  Json all = Json::array();
+  for (const outcome::Contrast& one : outcome::contrasts_of(outcome::outcome_of(view))) {
+    all.push_back(to_json(one));
+  }
+  return all;
 }
 
 }  // namespace
@@ -247,25 +351,46 @@ Result<Json> causes_json(const Services& services, const Session& session,
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
   WB_TRY_ASSIGN(decided.target, target_of(view, situation));
-  LogFindings log = findings_of(view);
+  decided.target.has_machine_code = has_code(session, view, decided.target.subject);
+  LogFindings log = findings_of(decided, session, view);
   add_derived(decided, session, view, decided.target, log);
   decide(decided, log.findings);
   return Json{{"subject", decided.target.subject},
               {"plan", decided.target.plan},
               {"causes", causes_list(decided.diagnoses)},
               {"start", start_json(session, view, decided, log)},
+              {"siblings", siblings_json(view)},
               {"gaps", std::move(log.gaps)}};
 }
+
+namespace {
+
+/// Whether recorded causes say what is decided now; later keys, such as groups, are no difference.
+bool says_the_same(const Json& recorded, const Json& now) {
+  const Json &before = member_of(recorded, "causes"), &after = member_of(now, "causes");
+  if (!before.is_array() || !after.is_array() || before.size() != after.size()) return false;
+  return std::equal(before.begin(), before.end(), after.begin(),
+                    [](const Json& one, const Json& other) {
+                      constexpr std::array<const char*, 6> k_said{
+                          "cause", "state", "strength", "where", "share_frac", "evidence"};
+                      return std::all_of(k_said.begin(), k_said.end(), [&](const char* key) {
+                        return member_of(one, key) == member_of(other, key);
+                      });
+                    });
+}
+
+}  // namespace
 
 SessionView with_present_causes(const Services& services, const Session& session,
                                 const SessionView& view) {
   SessionView present = view;
   auto made = causes_json(services, session, view);
   if (!made.ok()) return present;
-  const bool is_recorded =
-      present.causes && member_of(present.causes->payload, "causes") == member_of(*made, "causes");
   // What no event holds is cited by none.
-  if (!is_recorded) present.causes = session::Fact{0, view.last_t, *std::move(made)};
+  const bool is_recorded = present.causes && says_the_same(present.causes->payload, *made);
+  const session::Fact fact{is_recorded ? present.causes->seq : 0,
+                           is_recorded ? present.causes->t : view.last_t, *std::move(made)};
+  present.causes = fact;
   return present;
 }
 
@@ -280,11 +405,30 @@ Result<DecidedCauses> decide_causes(const Services& services, const Session& ses
                                     const SessionView& view, const Situation& situation) {
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(decided.target, target_of(view, situation));
-  LogFindings log = findings_of(view);
+  decided.target.has_machine_code = has_code(session, view, decided.target.subject);
+  LogFindings log = findings_of(decided, session, view);
   add_derived(decided, session, view, decided.target, log);
   decide(decided, log.findings);
   decided.gaps = std::move(log.gaps);
+  for (const Finding& finding : log.findings) {
+    const bool is_split = finding.analysis == "roofline_share" && finding.figures.is_object() &&
+                          finding.figures.contains("peak_products") &&
+                          text_of(finding.figures, "subject") == decided.target.subject &&
+                          text_of(finding.figures, "plan") == decided.target.plan;
+    const auto room = is_split ? number_of(finding.figures, "headroom_ratio") : std::nullopt;
+    if (room && *room >= 1) decided.rooms[finding.problem] = *room;
+  }
   return decided;
+}
+
+void use_rooms(const DecidedCauses& decided, Situation& situation) {
+  for (const advise::TargetProblem& one : decided.target.problems) {
+    const auto room = decided.rooms.find(label(one.problem));
+    if (room == decided.rooms.end()) continue;
+    for (advise::RoadmapProblem& problem : situation.problems) {
+      if (to_text(problem.problem) == to_text(one.problem)) problem.room_ratio = room->second;
+    }
+  }
 }
 
 Result<void> record_causes(Context& context) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@
 
 namespace wb::verbs {
 
+using advise::probe_problems;
+
 /// The decided causes of one subject, and the catalogues that they refer to.
 struct DecidedCauses {
   std::vector<catalogue::Cause> causes;
@@ -25,13 +28,22 @@ struct DecidedCauses {
   advise::Target target;
   std::vector<advise::Diagnosis> diagnoses;
   std::vector<std::string> gaps;  ///< facts in the log that no finding shows
+  /// Distance to the roof by the problem's label, where the subject's f32 products are split; older
+  /// logs recorded it for the roof of other units.
+  std::map<std::string, double> rooms;
 };
+/// Puts those rooms into a situation of the same subject.
+void use_rooms(const DecidedCauses& decided, advise::Situation& situation);
 /// The catalogues only, with nothing diagnosed yet.
 Result<DecidedCauses> cause_catalogues(const engine::Services& services);
-/// The incumbent, on the suite's problems without held-out ones. `situation`, also below, comes
-/// from situation_of().
+/// The incumbent, on the suite's problems without held-out ones, in groups by how it came out of
+/// the session (lost to a rival, won, …) and what bounds them, the lost ones most urgent.
+/// `situation`, also below, comes from situation_of().
 Result<advise::Target> target_of(const session::SessionView& view,
                                  const advise::Situation& situation);
+/// Another variant of the session on the same problems, in groups by its own figures.
+advise::Target target_for(const advise::Target& incumbent, const session::Session& session,
+                          const session::SessionView& view, const std::string& subject);
 
 struct LogFindings {
   std::vector<measure::Finding> findings;
@@ -42,8 +54,13 @@ struct LogFindings {
 /// where the session does not have its sources.
 void add_derived(const DecidedCauses& catalogues, const session::Session& session,
                  const session::SessionView& view, const advise::Target& target, LogFindings& log);
+/// Says of the evidence's subjects how they make f32 products, by their stored manifests.
+void add_products(const std::vector<catalogue::LaunchRule>& launches,
+                  const session::Session& session, const session::SessionView& view,
+                  measure::Evidence& evidence);
 /// Findings of the present analyses on one iteration's measurements and builds.
-LogFindings iteration_findings(const session::SessionView& view,
+LogFindings iteration_findings(const DecidedCauses& catalogues, const session::Session& session,
+                               const session::SessionView& view,
                                const session::IterationView& iteration);
 Json causes_list(const std::vector<advise::Diagnosis>& diagnoses);
 /// Fills the diagnoses of the target.
@@ -77,13 +94,15 @@ Result<Json> diagnose_session(const engine::Services& services, const session::S
 /// catalogues, canceled.
 Result<Json> diagnose_measuring(engine::Context& context, const Json& args);
 
+/// For a session that is about to end: takes the measurements that its open causes need, the most
+/// important cause first, and begins none once `budget_s`, or what the session's own budget of wall
+/// time leaves, is used or would not last for one as long as the longest so far. Returns {`probe`
+/// (or null), `outcome`, `message`, `causes`} each; `not_taken` with the reason for those that it
+/// did not begin. Nothing that fails is fatal. Errors: those of the log, canceled.
+Result<Json> measure_before_close(engine::Context& context, double budget_s);
+
 /// Appends causes_decided to the held session if it has a baseline. Without a catalogue it appends
 /// a note with the reason.
 Result<void> record_causes(engine::Context& context);
-
-/// The problems that a probe measures. They differ in one size only: B ("heads": 1, 2 and 4 times
-/// the base's) or Skv ("keys": 2, 4 and 8 times, without a causal rule). Other probes measure the
-/// base itself.
-std::vector<problem::Problem> probe_problems(const problem::Problem& base, std::string_view probe);
 
 }  // namespace wb::verbs

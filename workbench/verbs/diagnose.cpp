@@ -26,7 +26,6 @@ namespace wb::verbs {
 using advise::Diagnosis;
 using engine::candidate_of;
 using engine::Services;
-using engine::stored_variant;
 using engine::text_of;
 using session::IterationView;
 using session::Session;
@@ -51,12 +50,8 @@ const IterationView* measured_in(const SessionView& view, const std::string& sub
 std::vector<Diagnosis> causes_of(const session::Session& session, const SessionView& view,
                                  const DecidedCauses& catalogues, const IterationView& iteration,
                                  LogFindings log) {
-  advise::Target target = catalogues.target;
-  target.subject = candidate_of(iteration);
-  target.techniques.clear();
-  if (const auto stored = stored_variant(session, view, target.subject)) {
-    target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
-  }
+  const advise::Target target =
+      target_for(catalogues.target, session, view, candidate_of(iteration));
   add_derived(catalogues, session, view, target, log);
   return advise::diagnose(catalogues.causes, catalogues.techniques, target, log.findings);
 }
@@ -116,22 +111,19 @@ Result<Json> diagnose_iteration(const Services& services, const session::Session
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(const advise::Situation situation, situation_of(session, view));
   WB_TRY_ASSIGN(decided.target, target_of(view, situation));
-  LogFindings log = iteration_findings(view, *iteration);
+  LogFindings log = iteration_findings(decided, session, view, *iteration);
   const auto own = causes_of(session, view, decided, *iteration, log);
   const std::string parent = text_of(iteration->opened.payload, "parent");
   const IterationView* before = measured_in(view, parent);
   std::vector<std::string> explains;
   if (before != nullptr) {
-    explains = new_causes(
-        own, causes_of(session, view, decided, *before, iteration_findings(view, *before)));
+    explains = new_causes(own, causes_of(session, view, decided, *before,
+                                         iteration_findings(decided, session, view, *before)));
   }
-  Json made{{"subject", candidate_of(*iteration)},
-            {"plan", decided.target.plan},
-            {"causes", causes_list(own)},
-            {"start", nullptr},
-            {"explains", explains},
-            {"measured", Json::array()},
-            {"gaps", std::move(log.gaps)}};
+  Json made{{"subject", candidate_of(*iteration)}, {"plan", decided.target.plan},
+            {"causes", causes_list(own)},          {"start", nullptr},
+            {"siblings", Json::array()},           {"explains", explains},
+            {"measured", Json::array()},           {"gaps", std::move(log.gaps)}};
   made["text"] =
       explanation(*iteration, parent, before != nullptr, explains) + report::render_causes(made);
   return made;
@@ -172,6 +164,7 @@ Result<Json> diagnose_files(const Services& services, const Json& args) {
             {"plan", decided.target.plan},
             {"causes", causes_list(decided.diagnoses)},
             {"start", nullptr},
+            {"siblings", Json::array()},
             {"explains", Json::array()},
             {"measured", Json::array()},
             {"gaps", files.gaps}};
@@ -198,6 +191,7 @@ Result<Json> diagnose_body(const Call& call) {
 Result<Json> diagnose_sample(FakeEngine& fake, const Json&) {
   return Json{{"subject", fake.incumbent}, {"plan", "hot"},
               {"causes", Json::array()},   {"start", nullptr},
+              {"siblings", Json::array()}, {"explains", Json::array()},
               {"measured", Json::array()}, {"gaps", Json::array()},
               {"text", "dry run"}};
 }
@@ -225,11 +219,15 @@ const Verb& verb_diagnose() {
                 {"plan", "string: of the objective"},
                 {"causes",
                  "list: cause, title, theory, test, prediction, state (supported, refuted, "
-                 "undecided), strength, contradictory, not_applicable, where, share_frac, "
-                 "evidence, needs, "
+                 "undecided), strength, contradictory, not_applicable, where, groups (lost to a "
+                 "rival, won and others: problems, state), share_frac, evidence, needs, decided_by "
+                 "(the one measurement for an open cause: command, probe, counter, brings), "
                  "remedies, gain (speedup over the suite: low, expected, high); the most important "
                  "first (docs/contracts/causes.md)"},
                 {"start", "map or null: subject and causes of the start, if another holds now"},
+                {"siblings",
+                 "list: variants that win on different problems: above, below, property, from, "
+                 "ahead, behind, says"},
                 {"explains",
                  "list: with iteration: causes supported of its candidate and not of its parent"},
                 {"measured", "list: probe, outcome, message of what --measure took"},

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // `diagnose --measure`: the measurements that undecided causes need and the engine can make,
 // varying one quantity at a time: more heads, more keys, calls from the host, a profile, the
-// machine code. Each logs its turns or inspection and the findings based on them.
+// machine code. Each logs its turns or inspection and the findings based on them. `close --measure`
+// takes those of the causes that are still open, within a budget.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <array>
+#include <chrono>
 
 #include "analyze/analysis.hpp"
 #include "analyze/disassembly.hpp"
@@ -18,7 +20,6 @@
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
-#include "problem/attention.hpp"
 #include "report/report.hpp"
 #include "verbs/decided_causes.hpp"
 #include "verbs/shown.hpp"
@@ -32,6 +33,7 @@ using engine::Context;
 using engine::effort_plan;
 using engine::EffortPlan;
 using engine::ends_session;
+using engine::restore_context;
 using engine::Subject;
 using engine::TimingRequest;
 using engine::TimingResult;
@@ -40,19 +42,16 @@ using problem::Problem;
 
 namespace {
 
-constexpr std::int64_t k_growth_steps = 3;  // 1, 2 and 4 times the size
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_analysis_of{
     {{"heads", "grid_scaling"}, {"keys", "key_walk"}, {"eager", "call_cost"}}};
 
-/// The suite's problem with the fewest row blocks, which leaves most of the device unused; nothing
-/// when all are held out.
-std::optional<Problem> smallest(const problem::Suite& suite) {
-  std::optional<Problem> best;
-  for (const Problem& problem : plain_problems(suite)) {
-    if (!best || problem::row_block_count(problem) < problem::row_block_count(*best))
-      best = problem;
-  }
-  return best;
+/// The suite's problem that probes vary; nothing when all are held out.
+std::optional<Problem> base_problem(const problem::Suite& suite) {
+  const std::vector<Problem> plain = plain_problems(suite);
+  std::vector<const Problem*> all;
+  for (const Problem& problem : plain) all.push_back(&problem);
+  const Problem* smallest = advise::smallest_problem(all);
+  return smallest == nullptr ? std::nullopt : std::optional(*smallest);
 }
 
 Result<void> log_finding(Context& context, const Finding& finding) {
@@ -144,32 +143,116 @@ std::vector<std::string> probes_of(const DecidedCauses& decided) {
     if (is_measured) continue;
     for (const catalogue::CauseNeed& need : diagnosis.cause->needs) {
       const bool is_known = std::find(probes.begin(), probes.end(), need.probe) != probes.end();
-      const bool is_of_gpu = need.probe == "profile" || need.probe == "sass";
-      if (need.probe.empty() || is_known) continue;
-      if (is_of_gpu && decided.target.backend != "cuda") continue;
+      if (need.probe.empty() || is_known || !advise::can_be_taken(need, decided.target)) continue;
       probes.push_back(need.probe);
     }
   }
   return probes;
 }
 
+/// A measurement with the open causes that wait for it.
+struct Wanted {
+  std::string probe, command;  ///< probe "": none of --measure
+  std::vector<std::string> causes;
+};
+
+std::vector<Wanted> wanted_by(const DecidedCauses& decided) {
+  std::vector<Wanted> all;
+  for (const advise::Diagnosis& diagnosis : decided.diagnoses) {
+    if (diagnosis.state != measure::HypothesisState::undecided) continue;
+    const auto& by = diagnosis.decided_by;
+    const std::string probe = by ? by->probe : "", command = by ? by->command : "";
+    const auto known = std::find_if(all.begin(), all.end(), [&](const Wanted& one) {
+      return probe.empty() ? one.probe.empty() && one.command == command : one.probe == probe;
+    });
+    if (known != all.end()) {
+      known->causes.push_back(diagnosis.cause->id);
+    } else {
+      all.push_back({probe, command, {diagnosis.cause->id}});
+    }
+  }
+  return all;
+}
+
+/// What of `budget_s` may still be used, and by which limit.
+struct Allowance {
+  double left_s = 0;
+  std::string words;
+};
+
+Allowance allowance_of(const Context& context, double budget_s, double used_s) {
+  Allowance allowance{budget_s - used_s,
+                      fmt::format("{:g} s were given and {:.3g} s are used", budget_s, used_s)};
+  const auto& wall_s = context.settings.budget.wall_s;
+  if (!wall_s) return allowance;
+  const double left_s = *wall_s - context.elapsed_s();
+  if (left_s < allowance.left_s) {
+    allowance = {left_s, fmt::format("of the session's {:g} s of wall time {:.3g} s are left",
+                                     *wall_s, std::max(left_s, 0.0))};
+  }
+  return allowance;
+}
+
+/// Why a measurement is not begun; empty: it is.
+std::string not_begun(const Allowance& allowance, double longest_s) {
+  if (!(allowance.left_s > 0)) return allowance.words;
+  if (longest_s <= allowance.left_s) return {};
+  return fmt::format("{}; the longest so far took {:.3g} s", allowance.words, longest_s);
+}
+
 }  // namespace
 
-std::vector<Problem> probe_problems(const Problem& base, std::string_view probe) {
-  std::vector<Problem> problems;
-  const bool varies = probe == "heads" || probe == "keys";
-  for (std::int64_t step = 0; step < (varies ? k_growth_steps : 1); ++step) {
-    Problem problem = base;
-    const std::int64_t times = std::int64_t{1} << step;
-    if (probe == "heads") problem.B *= times;
-    if (probe == "keys") {
-      problem.Skv *= 2 * times;                // with Sq = Skv, both sizes would change
-      problem.causal = problem::Causal::none;  // a masked key costs no iteration
-    }
-    if (varies) problem.name.clear();
-    problems.push_back(std::move(problem));
+Result<Json> measure_before_close(Context& context, double budget_s) {
+  Json rows = Json::array();
+  WB_TRY_ASSIGN(const session::SessionView* view,
+                context.session->current(session::FoldDepth::full));
+  if (view->incumbent.empty()) return rows;
+  const auto situation = situation_of(*context.session, *view);
+  if (!situation) return rows;
+  const auto decided = decide_causes(context.services, *context.session, *view, *situation);
+  if (!decided) return rows;  // the closing notes why there are no causes
+  const std::vector<Wanted> wanted = wanted_by(*decided);
+  std::string fault;
+  const bool is_any_taken =
+      budget_s > 0 && std::any_of(wanted.begin(), wanted.end(),
+                                  [](const Wanted& one) { return !one.probe.empty(); });
+  const auto begun = context.services.clock.steady_now();
+  if (is_any_taken && !context.incumbent) {
+    const auto restored = restore_context(context);
+    if (!restored && ends_session(restored.error().code)) return restored.error();
+    if (!restored) fault = restored.error().message();
   }
-  return problems;
+  const std::optional<Problem> base = base_problem(context.settings.suite);
+  if (!base && fault.empty()) fault = "every problem of the suite is held out";
+  const auto seconds_since = [&context](std::chrono::steady_clock::time_point from) {
+    return std::chrono::duration<double>(context.services.clock.steady_now() - from).count();
+  };
+  double longest_s = 0;
+  for (const Wanted& one : wanted) {
+    Json row;
+    std::string reason;
+    if (one.probe.empty()) {
+      reason = one.command.empty() ? "nothing that can be measured here decides it"
+                                   : "it is not taken at the end: run `" + one.command + "`";
+    } else {
+      reason = not_begun(allowance_of(context, budget_s, seconds_since(begun)), longest_s);
+      if (reason.empty()) reason = fault;
+    }
+    if (reason.empty()) {
+      const auto from = context.services.clock.steady_now();
+      auto taken = take(context, one.probe, *base, Json::object());
+      WB_TRY(context.check_stop());
+      if (!taken && ends_session(taken.error().code)) return taken.error();
+      row = taken ? *std::move(taken) : row_of(one.probe, "failed", taken.error().message());
+      longest_s = std::max(longest_s, seconds_since(from));
+    } else {
+      row = row_of(one.probe, "not_taken", reason);
+    }
+    if (one.probe.empty()) row["probe"] = nullptr;
+    row["causes"] = one.causes;
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 Result<Json> diagnose_measuring(Context& context, const Json& args) {
@@ -183,7 +266,7 @@ Result<Json> diagnose_measuring(Context& context, const Json& args) {
   WB_TRY_ASSIGN(const DecidedCauses before,
                 decide_causes(context.services, *context.session, *view, situation));
   Json measured = Json::array();
-  const std::optional<Problem> base = smallest(context.settings.suite);
+  const std::optional<Problem> base = base_problem(context.settings.suite);
   for (const std::string& probe : base ? probes_of(before) : std::vector<std::string>()) {
     auto row = take(context, probe, *base, args);
     WB_TRY(context.check_stop());

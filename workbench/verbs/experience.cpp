@@ -127,6 +127,8 @@ void add_tries(const ChangeBook& book, const Session& session, const SessionView
 void add_causes(const SessionView& view, std::int64_t counted, Experience& all) {
   if (!view.causes || view.causes->seq <= counted) return;
   for (const Json& cause : member_of(view.causes->payload, "causes")) {
+    // It could not be at work there, which says nothing of how often it is.
+    if (!text_of(cause, "not_applicable").empty()) continue;
     CauseCounts& decided = all.causes[text_of(cause, "cause")];
     const std::string state = text_of(cause, "state");
     if (state == "supported") ++decided.supported;

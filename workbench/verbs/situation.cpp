@@ -155,12 +155,6 @@ std::map<std::string, std::string> switches_of(const variant::Manifest& manifest
   return switches;
 }
 
-/// The command of a measurement that would decide a cause, as it stands in the register.
-std::string command_of(const catalogue::CauseNeed& need, const Situation& situation) {
-  if (!need.probe.empty()) return "sdpa-wb diagnose --measure";
-  return fmt::format("sdpa-wb {} {}", need.verb, situation.incumbent);
-}
-
 }  // namespace
 
 Result<Situation> informed_situation(const ChangeBook& book, const Session& session,
@@ -187,12 +181,12 @@ Result<Situation> informed_situation(const ChangeBook& book, const Session& sess
   situation.predictions = predictions_of(situation.trials, own_book);
   situation.causes = advise::remedied_by(diagnoses);
   for (const advise::Diagnosis& diagnosis : diagnoses) {
-    if (diagnosis.state != measure::HypothesisState::undecided || diagnosis.cause->needs.empty()) {
-      continue;
-    }
+    if (!diagnosis.decided_by) continue;
+    const advise::DecidingMeasurement& by = *diagnosis.decided_by;
+    const bool is_taken = !by.probe.empty() && view.status != session::SessionStatus::closed;
     situation.pending.push_back({.cause = diagnosis.cause->id,
                                  .title = diagnosis.cause->title,
-                                 .command = command_of(diagnosis.cause->needs.front(), situation)});
+                                 .command = is_taken ? "sdpa-wb diagnose --measure" : by.command});
   }
   return situation;
 }
@@ -207,6 +201,7 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
       Situation situation,
       informed_situation(book, session, *view, trials_of_others(book, services, &session),
                          decided ? decided->diagnoses : std::vector<advise::Diagnosis>()));
+  if (decided) use_rooms(*decided, situation);
   situation.target_ratio = target_ratio;
   Json made = to_json(advise::make_roadmap(book.techniques, situation));
   made["incumbent"] = situation.incumbent;

@@ -86,6 +86,102 @@ TEST_CASE("causes of urgent problems come before larger gains elsewhere", "[advi
   CHECK(all.front().cause->id == "compute_peak");
 }
 
+TEST_CASE("groups of problems are decided each for itself, the urgent one first",
+          "[advise][causes]") {
+  Target who = target();
+  who.problems[0].urgency = 4;
+  who.problems[0].group = "won";
+  who.problems.push_back({problem_of(k_large), 3, 0, "lost to a rival"});
+  const auto idle = finding("launch", {{"units_frac", 0.06}}, k_large);
+  const auto full = finding("launch", {{"units_frac", 1.0}}, k_small);
+  const Diagnosis both = of("under_utilisation", {idle, full}, who);
+  REQUIRE(both.groups.size() == 2);
+  CHECK(both.groups[0].group == "lost to a rival");
+  CHECK(both.groups[0].state == HypothesisState::supported);
+  CHECK(both.groups[0].supported == 1);
+  CHECK(both.groups[0].problems == std::vector<std::string>{label(problem_of(k_large))});
+  CHECK(both.groups[1].group == "won");
+  CHECK(both.groups[1].state == HypothesisState::refuted);
+  CHECK(both.groups[1].supported == 0);
+  CHECK(both.urgency == 0);
+  // What is known of the won ones only leaves the lost ones open, and the measurement is for them.
+  who.problems[1].weight = 1;
+  const Diagnosis some = of("launch_bound",
+                            {finding("roofline_share", {{"empty_call_frac", 0.15}}, k_small),
+                             finding("call_cost", {{"eager_over_hot", 1.0}}, k_large)},
+                            who);
+  CHECK(some.groups[0].state == HypothesisState::undecided);
+  CHECK(some.groups[1].state == HypothesisState::refuted);
+  CHECK(to_json(both)["groups"][0] == Json{{"group", "lost to a rival"},
+                                           {"problems", {label(problem_of(k_large))}},
+                                           {"state", "supported"},
+                                           {"supported", 1}});
+  CHECK(of("under_utilisation", {idle, full}).groups.empty());  // no problem has a group
+}
+
+TEST_CASE("a finding may call a problem by its name or by its text form", "[advise][causes]") {
+  Target who = target();
+  who.problems[0].problem.name = "small";
+  for (const char* called : {"small", k_small}) {
+    auto idle = finding("launch", {{"units_frac", 0.06}});
+    idle.problem = called == std::string_view(k_small) ? to_text(problem_of(k_small)) : called;
+    const Diagnosis one = of("under_utilisation", {idle}, who);
+    INFO(called);
+    CHECK(one.state == HypothesisState::supported);
+    CHECK(one.where == std::vector<std::string>{"small"});
+  }
+  auto other = finding("launch", {{"units_frac", 0.06}});
+  other.problem = "smaller";
+  CHECK(of("under_utilisation", {other}, who).state == HypothesisState::undecided);
+}
+
+TEST_CASE("an open cause names one measurement that this device can have", "[advise][causes]") {
+  Target who = target();
+  who.problems[0].urgency = 1;
+  who.problems.push_back({problem_of(k_large), 1, 0});
+  for (const Diagnosis& one : diagnose(causes(), techniques(), who, {})) {
+    INFO(one.cause->id);
+    REQUIRE(one.decided_by.has_value());
+    CHECK(one.decided_by->command.find("{") == std::string::npos);
+    CHECK(one.decided_by->command.rfind("sdpa-wb ", 0) == 0);
+    CHECK_FALSE(one.decided_by->brings.empty());
+  }
+  // The urgent problem, or what the probe varies of the smallest.
+  CHECK(of("memory_bandwidth", {}, who).decided_by->command ==
+        "sdpa-wb profile ours@1 --problem '" + to_text(problem_of(k_large)) + "'");
+  CHECK_FALSE(of("memory_bandwidth", {}, who).decided_by->counter.empty());
+  const auto walk = of("sequential_kv", {}, who).decided_by;
+  CHECK(walk->probe == "keys");
+  CHECK(walk->command.find("Skv=1024") != std::string::npos);
+  CHECK(walk->command.find("Skv=4096") != std::string::npos);
+  CHECK(to_json(of("sequential_kv", {}, who))["decided_by"]["command"] == walk->command);
+  // On a CPU there is no profiler of a GPU and no machine code of one.
+  Target cpu = target();
+  cpu.backend = "cpu";
+  cpu.problems = {{problem_of("B=1 Hq=8 Sq=512 D=64 f32"), 1}};
+  for (const Diagnosis& one : diagnose(causes(), techniques(), cpu, {})) {
+    INFO(one.cause->id);
+    if (one.state != HypothesisState::undecided) continue;
+    REQUIRE(one.decided_by.has_value());
+    CHECK(one.decided_by->command.find("profile") == std::string::npos);
+    CHECK(one.decided_by->command.find("--sass") == std::string::npos);
+  }
+  // A kernel of Python has no machine code that a build gives.
+  Target python = target();
+  python.has_machine_code = false;
+  CHECK_FALSE(of("narrow_loads", {}, python).decided_by.has_value());
+  CHECK(to_json(of("narrow_loads", {}, python))["decided_by"].is_null());
+  CHECK(of("bank_conflicts", {}, python).decided_by->probe == "profile");
+  // What is decided needs nothing.
+  const auto seen = finding("launch", {{"units_frac", 1.0}});
+  CHECK_FALSE(of("under_utilisation", {seen}).decided_by.has_value());
+  // Calls from the host decide only where the objective is theirs.
+  CHECK(of("launch_bound", {}).decided_by->probe.empty());
+  Target eager = target();
+  eager.plan = "eager";
+  CHECK(of("launch_bound", {}, eager).decided_by->probe == "eager");
+}
+
 TEST_CASE("a cause may be at work on one problem and not on another", "[advise][causes]") {
   Target who = target();
   who.problems.push_back({problem_of(k_large), 3});

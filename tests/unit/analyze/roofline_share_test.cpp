@@ -86,6 +86,53 @@ TEST_CASE("f32 above its own peak is held to that of faster units", "[analyze][u
         std::string::npos);
 }
 
+TEST_CASE("split f32 products have the roof of the units that make them", "[analyze][unit]") {
+  Evidence evidence;
+  evidence.device = made::device();
+  evidence.device.backend = "cuda";
+  const auto of_split = [&](std::optional<SplitProducts> split, double median_us,
+                            std::string_view problem = "B=4 Hq=8 Sq=512 D=64 f32") {
+    evidence.observations = {made::observation(problem, median_us)};
+    evidence.split_products.clear();
+    if (split) evidence.split_products["cpu_tiled"] = *split;
+    const auto found = made::run("roofline_share", evidence);
+    REQUIRE(found.size() == 1);
+    return found[0];
+  };
+  // 0.537 TFLOP/s. tf32 is half of f16's 4 TFLOP/s, and three of its products make one.
+  const Finding tf32 = of_split(SplitProducts{"tf32", 3}, 4000);
+  CHECK(shown(tf32, "flop_share_frac") == Approx(0.53687 * 3 / 2).epsilon(1e-4));
+  CHECK(shown(tf32, "headroom_ratio") == Approx(2 / (0.53687 * 3)).epsilon(1e-4));
+  CHECK(tf32.figures.at("peak_dtype") == "tf32");
+  CHECK(tf32.figures.at("peak_products") == 3);
+  CHECK(tf32.statement.find("tf32 compute peak at 3 products for one") != std::string::npos);
+  CHECK(tf32.statement.find("beats") == std::string::npos);
+  const Finding f16 = of_split(SplitProducts{"f16", 3}, 4000);
+  CHECK(shown(f16, "flop_share_frac") == Approx(0.53687 * 3 / 4).epsilon(1e-4));
+  // Who does not split them has the units of f32.
+  CHECK(shown(of_split(std::nullopt, 4000), "flop_share_frac") == Approx(0.53687).epsilon(1e-4));
+  CHECK_FALSE(of_split(std::nullopt, 4000).figures.contains("peak_products"));
+  // It beats that roof: what was said of its products is wrong.
+  CHECK(of_split(SplitProducts{"tf32", 3}, 1000).figures.at("peak_dtype") == "f16");
+  CHECK_FALSE(of_split(SplitProducts{"tf32", 3}, 1000).figures.contains("peak_products"));
+  // 16-bit products are not split, and no CPU has such units.
+  CHECK(of_split(SplitProducts{"tf32", 3}, 4000, "B=4 Hq=8 Sq=512 D=64 f16")
+            .figures.at("peak_dtype") == "f16");
+  evidence.device.backend = "cpu";
+  CHECK(of_split(SplitProducts{"tf32", 3}, 4000).figures.at("peak_dtype") == "f32");
+}
+
+TEST_CASE("a regime counts split products, too", "[analyze][unit]") {
+  Evidence evidence;
+  evidence.device = made::device();
+  evidence.device.backend = "cuda";
+  evidence.observations = {made::observation("B=4 Hq=8 Sq=512 D=64 f32", 4000)};
+  const double plain = shown(made::run("regime", evidence).at(0), "flop_floor_us");
+  evidence.split_products["cpu_tiled"] = SplitProducts{"f16", 3};
+  const double split = shown(made::run("regime", evidence).at(0), "flop_floor_us");
+  CHECK(split == Approx(plain * 3 / 4));
+}
+
 TEST_CASE("More than the peak is called wrong, not fast", "[analyze][unit]") {
   const auto above = shares(made::observation("B=4 Hq=8 Sq=512 D=64 f32", 400));
   REQUIRE(above.size() == 1);

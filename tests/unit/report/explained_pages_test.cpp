@@ -229,6 +229,40 @@ TEST_CASE("a fix tells its commit, its place and what its prediction meant in ti
               "the sources are not at hand"));
 }
 
+TEST_CASE("pages say of an open cause what decides it, and of groups where they differ",
+          "[report][causes]") {
+  const LogBuilder log = explained_session();
+  SessionView view = log.view();
+  Json decided = view.causes->payload;
+  Json& open = decided["causes"][1];
+  REQUIRE(open["state"] == "undecided");
+  open["decided_by"] = {{"command", "sdpa-wb profile cpu_tiled@1f0c44a1 --problem 'B=1 Hq=8'"},
+                        {"probe", "profile"},
+                        {"counter", "launch__grid_size"},
+                        {"brings", "the blocks"}};
+  decided["causes"][0]["groups"] = {
+      {{"group", "lost to a rival"},
+       {"problems", {"prefill"}},
+       {"state", "supported"},
+       {"supported", 1}},
+      {{"group", "won"}, {"problems", {"decode"}}, {"state", "refuted"}, {"supported", 0}}};
+  view.causes->payload = decided;
+  const std::string page = render_root_cause(view);
+  const std::string summary = section_under(page, "## Summary");
+  INFO(summary);
+  CHECK(tells(summary, "the first is decided by the blocks (`sdpa-wb profile cpu_tiled@1f0c44a1"));
+  CHECK(tells(summary, "lost to a rival: supported on 1 of 1; won: refuted"));
+  // One measurement, not a list of all that the registry knows.
+  const std::string text = render_causes(decided);
+  CHECK(tells(text, "ncu's `launch__grid_size`"));
+  CHECK_FALSE(tells(text, "how time grows with keys"));
+  // Nothing can be had: it is said. Groups that agree are not told apart.
+  decided["causes"][1]["decided_by"] = nullptr;
+  decided["causes"][0]["groups"][1]["state"] = "supported";
+  CHECK(tells(render_causes(decided), "nothing that can be measured here"));
+  CHECK_FALSE(tells(render_causes(decided), "lost to a rival"));
+}
+
 TEST_CASE("after the fix: the gain over the suite comes from where the cause is at work",
           "[report][fixes]") {
   const LogBuilder log = explained_session();

@@ -115,6 +115,35 @@ TEST_CASE("open causes are measured, and what was found is kept with its events"
   CHECK(cause_in(bench.diagnose(), "sequential_kv")["state"] == "supported");
 }
 
+TEST_CASE("problems that were lost to a rival are decided as the first group", "[engine][causes]") {
+  Bench bench;
+  bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
+  testing::FakeSubject library = Bench::with_time(50);
+  library.time_us = [](const Problem& problem, PlanKind) {
+    return problem.Sq == 32 ? 800.0 : 50.0;
+  };
+  bench.worker.subjects["torch_cpu_sdpa"] = library;
+  bench.open({{"problem", "B=1 Hq=1 Sq=32 D=16 f32;B=1 Hq=2 Sq=48 D=16 f32"},
+              {"rivals", {"torch_cpu_sdpa"}}});
+  const Json answer = bench.call("diagnose", Json::object(), bench.session);
+  std::size_t grouped = 0;
+  for (const Json& cause : answer["causes"]) {
+    if (!cause["not_applicable"].is_null()) continue;
+    INFO(cause.dump());
+    REQUIRE(cause["groups"].size() == 2);
+    ++grouped;
+    CHECK(cause["groups"][0]["group"].get<std::string>().rfind("lost to a rival", 0) == 0);
+    CHECK(cause["groups"][1]["group"].get<std::string>().rfind("won", 0) == 0);
+    CHECK(cause["groups"][0]["problems"].size() == 1);
+    // Where it is open, its measurement is of the lost problem.
+    const Json& by = cause["decided_by"];
+    if (by.is_null() || !by["probe"].is_null()) continue;
+    CHECK(by["command"].get<std::string>().find("Sq=48") != std::string::npos);
+  }
+  CHECK(grouped > 3);
+  CHECK(answer["siblings"].empty());
+}
+
 TEST_CASE("a probe that fails is told and ends nothing", "[engine][causes]") {
   Diagnosed bench;
   bench.worker.subjects["cpu_unfused"].passes = [](const Problem& problem) {
