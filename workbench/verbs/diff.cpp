@@ -13,6 +13,7 @@
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "engine/worker.hpp"
+#include "problem/names.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/standings.hpp"
@@ -46,7 +47,8 @@ std::string text_of_rival(const Json& item) {
     text += "\n";
   };
   if (item["suite"].is_object()) line(item["suite"], "the suite");
-  for (const Json& row : item["problems"]) line(row, row["problem"].get<std::string>());
+  for (const Json& row : item["problems"])
+    line(row, problem::short_name(row["problem"].get<std::string>()));
   return text;
 }
 
