@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+import textwrap
 
 from recorded import ROOT, archive_of, session_names
 
@@ -36,7 +37,7 @@ def share(part):
 
 
 def factor(value):
-    return "" if value is None else f"{value:.2f}"
+    return "none" if value is None else f"{value:.2f}"
 
 
 def goals_table(goals):
@@ -61,6 +62,19 @@ def climbs_table(rows):
         cells += [f"{factor(row['median_error_factor'])} ({row['sized']})", share(row["causes"])]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def younger_words(made):
+    """Which climbs nobody tuned on, by their dates."""
+    day = made["register_day"]
+    names = [row["session"] for row in made["climbs"] if row["after_register"] and row["steps"]]
+    words = f"No climb began after {day}, the youngest day in the register of ideas."
+    if names:
+        words = (
+            f"Nobody tuned on the climbs that began after {day}, the youngest day in the register "
+            f"of ideas: {', '.join(names)}. They have a row of their own."
+        )
+    return textwrap.fill(words, 100, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def some(names):
@@ -97,7 +111,8 @@ def shortfall(made):
 
 def page(build):
     made = asked(build)
-    climbs = [row for row in made["climbs"] if row["steps"] > 0]
+    rows = [row for row in made["climbs"] if row["steps"] > 0]
+    rows += [row for row in (made["after_register"], made["overall"]) if row["steps"] > 0]
     return f"""# Advice, held against recorded climbs
 
 `sdpa-wb advise --backtest SESSIONS` asks for advice before each iteration of recorded climbs.
@@ -105,8 +120,9 @@ def page(build):
 {goals_table(made["goals"])}
 
 {shortfall(made)}
-{climbs_table([*climbs, made["overall"]])}
-{LEFT_OUT}
+{climbs_table(rows)}
+
+{younger_words(made)}{LEFT_OUT}
 ## Steps
 
 {step_lines(made["steps"])}

@@ -48,7 +48,7 @@ def test_a_session_from_open_to_its_report(package, bench, wb, caplog):
         event = session.note("from Python: é")["event"]
         assert events(session.folder)[event - 1]["payload"]["text"] == "from Python: é"
         session.record_decision("what next", choice="stop", reason="fast enough", options=["tune"])
-        assert session.status()["iterations"] == 3
+        assert session.status()["iterations"] == 2
         assert [row["kind"] for row in session.ledger.rows()] == sorted(session.ledger.items)
         assert session.history("tiles")["total"] >= 1
         assert session.history("fast enough")["matches"][0]["kind"] == "decision"

@@ -58,7 +58,7 @@ def test_a_table_is_explained_by_work_not_by_batch(wb, tmp_path):
     assert scaling["work_ratio"] == pytest.approx(16)
     assert scaling["class"] == "linear"
     assert not findings(answer, "grid_scaling")  # the device is full from the first row on
-    text = wb.run(*words).stdout
+    text = wb.run(*words, "--all").stdout
     assert "gap: how the times were taken" in text
     assert "not seen: scaling" in text
 

@@ -4,6 +4,7 @@
 // files.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,5 +29,12 @@ enum class AnalysisScope { all, of_candidate };
 /// Runs all analyses, or only those that depend on the candidate; findings in order.
 std::vector<measure::Finding> analyze(const measure::Evidence& evidence,
                                       AnalysisScope scope = AnalysisScope::all);
+
+/// Positions in `findings`, the most important first: doubts about figures, causes that were seen,
+/// the largest distance to a bound, then facts. The first of each analysis comes before further
+/// ones of equal weight, and what is found of `subject` (empty: none is meant) before that of
+/// others.
+std::vector<std::size_t> by_importance(const std::vector<measure::Finding>& findings,
+                                       std::string_view subject);
 
 }  // namespace wb::analyze

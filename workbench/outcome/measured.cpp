@@ -221,7 +221,7 @@ Measured::Measured(const SessionView& view) {
   incumbent = view.incumbent;
   for (const IterationView& iteration : view.iterations) {
     if (is_baseline(iteration)) start = candidate_of(iteration);
-    if (iteration.is_closed() && !is_baseline(iteration)) ++iterations;
+    if (iteration.is_closed() && iteration.number > 0) ++iterations;
   }
   find_rivals(view);
   read_verdicts(view.outside);

@@ -185,6 +185,9 @@ std::string bias_words(const Outcome& outcome);
 /// What is slower than the start or a rival if the recommendation is followed, by name and figure;
 /// empty when nothing is.
 std::string losses(const Outcome& outcome);
+/// Why nothing takes the place of the start; empty where something does, and where nothing is
+/// measured.
+std::string start_reason(const Outcome& outcome);
 /// The recommendation in one sentence: what to use, where to keep a rival, how to confirm it.
 std::string advice_words(const Outcome& outcome);
 /// What follows from the figures, one sentence each: the recommendation first, then what is lost to

@@ -242,6 +242,33 @@ std::string losses(const Outcome& outcome) {
   return words;
 }
 
+std::string start_reason(const Outcome& outcome) {
+  const Group* group = outcome.main_group();
+  if (group == nullptr || outcome.recommendation.advice != Advice::keep_start) return {};
+  const bool has_other =
+      std::any_of(group->problems.begin(), group->problems.end(), [&](const auto& problem) {
+        return std::any_of(problem.standings.begin(), problem.standings.end(),
+                           [&](const Standing& one) { return one.variant != outcome.start; });
+      });
+  if (!has_other && outcome.iterations == 0) return "no other variant was measured";
+  if (!has_other) {
+    return outcome.iterations == 1
+               ? "its one iteration brought no confirmed gain"
+               : fmt::format("none of {} iterations brought a confirmed gain", outcome.iterations);
+  }
+  std::string words = "no other variant is shown faster";
+  if (!group->is_suite) return words;
+  for (const VariantOutcome& one : outcome.variants) {
+    if (one.label == outcome.start || !one.confirmed || !one.over_start) continue;
+    // A figure above 1 that is no gain would read as one.
+    const measure::Interval& interval = one.over_start->interval;
+    if (!measure::is_valid(interval) || interval.high >= 1) break;
+    return words + fmt::format(" (the best, {}: {})", shown(one.label),
+                               ratio_words(one.over_start->value, interval));
+  }
+  return words;
+}
+
 std::string advice_words(const Outcome& outcome) {
   const Recommendation& made = outcome.recommendation;
   const Group* group = outcome.main_group();
@@ -257,7 +284,7 @@ std::string advice_words(const Outcome& outcome) {
       words += fmt::format(" ({})", problems_words(*group, made.parts[1].problems));
     }
   } else if (made.advice == Advice::keep_start) {
-    words = "Keep the start " + shown(made.parts.front().variant);
+    words = "Keep the start " + shown(made.parts.front().variant) + ": " + start_reason(outcome);
   } else {
     words = "Use " + shown(made.parts.empty() ? outcome.incumbent : made.parts.front().variant);
     if (group->is_suite && !outcome.start.empty()) words += " in place of the start";

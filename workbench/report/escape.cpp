@@ -170,6 +170,49 @@ std::string brief(std::string_view text, std::size_t max_bytes) {
   return inline_text(text.substr(0, cut), cut) + " ...";
 }
 
+namespace {
+
+/// Where a text may be cut: behind its last whole sentence or clause, behind a part of one, and
+/// before a word, each 0 where none fits. What stands in brackets is not cut.
+struct Cuts {
+  std::size_t whole = 0, part = 0, word = 0;
+};
+
+Cuts cuts_of(std::string_view text, std::size_t max_bytes) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\n'; };
+  Cuts cuts;
+  int depth = 0;
+  for (std::size_t i = 0; i <= max_bytes && i + 1 < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '(' || c == '[') ++depth;
+    if ((c == ')' || c == ']') && depth > 0) --depth;
+    if (is_space(c)) cuts.word = i;
+    if (depth > 0 || i + 2 >= text.size() || !is_space(text[i + 1])) continue;
+    // The full stop of "e.g. this" ends nothing.
+    const bool is_inner = text[i + 2] >= 'a' && text[i + 2] <= 'z';
+    if (c == ';' || (c == '.' && !is_inner)) cuts.whole = i;
+    if (c == ',' || c == ':') cuts.part = i;
+  }
+  return cuts;
+}
+
+}  // namespace
+
+std::string clause(std::string_view text, std::size_t max_bytes) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
+  if (text.size() <= max_bytes) return inline_text(text, max_bytes);
+  const Cuts cuts = cuts_of(text, max_bytes);
+  // A shorter one leaves a reader with less than the first words do.
+  const std::size_t least = max_bytes / 3;
+  if (cuts.whole > least && 2 * cuts.whole >= cuts.part) {
+    return inline_text(text.substr(0, cuts.whole), max_bytes);
+  }
+  std::size_t end = cuts.part > least ? cuts.part : cuts.word;
+  if (end < least) end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return inline_text(text.substr(0, end), max_bytes) + " \u2026";
+}
+
 std::string code(std::string_view text, std::size_t max_bytes) {
   const auto is_harmless = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

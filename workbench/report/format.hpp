@@ -23,6 +23,9 @@ std::string plain(std::string_view text, std::size_t max_bytes = 400);
 std::string inline_text(std::string_view text, std::size_t max_bytes = 400);
 /// Like inline_text(), but cut at the end of a word; for text that is shown in full elsewhere.
 std::string brief(std::string_view text, std::size_t max_bytes);
+/// Like inline_text(), but of a longer text its first sentences or clauses that fit, else its first
+/// words. Where that leaves a sentence unfinished it ends in one ellipsis.
+std::string clause(std::string_view text, std::size_t max_bytes);
 /// A code span for harmless names; other text as by inline_text().
 std::string code(std::string_view text, std::size_t max_bytes = 120);
 /// A fenced block that its content cannot close. At most `max_lines` lines of at most 200 bytes;

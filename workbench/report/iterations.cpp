@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <string_view>
 #include <utility>
 
 #include "core/json.hpp"
 #include "measure/prediction.hpp"
+#include "problem/problem.hpp"
 #include "report/session_sections.hpp"
 
 namespace wb::report {
@@ -139,24 +140,43 @@ std::string hypothesis_line(const Facts& facts, const IterationView& iteration, 
   return out + "\n";
 }
 
-/// The catalogue entries that iterations added to their parents: "- `x`: iteration 3 win 1.2x".
-/// Empty for logs that do not record them.
+/// Whether a technique that acts on hidden keys alone has none on any problem of the suite.
+bool cannot_act(const Facts& facts, std::string_view technique) {
+  if (!technique.starts_with("causal_") && !technique.starts_with("masked_")) return false;
+  return std::all_of(facts.suite.begin(), facts.suite.end(), [&](const SuiteEntry& entry) {
+    const auto parsed = problem::parse_problem(entry.problem);
+    if (!parsed.ok()) return false;
+    const bool is_masked =
+        technique.starts_with("masked_") && parsed->mask != problem::MaskKind::none;
+    return parsed->causal == problem::Causal::none && !is_masked;
+  });
+}
+
+/// The catalogue entries that iterations added to their parents, with the figure of all of them
+/// together: "- iteration 3, win 1.2x: `x`, `y`". Empty for logs that do not record them.
 std::string catalogue_use(const Facts& facts) {
-  std::map<std::string, std::string> uses;
+  std::string out;
   for (const IterationView* iteration : facts.tries) {
+    std::string added, idle;
+    for (const std::string& word : strings(iteration->opened.payload, "adds")) {
+      std::string& list = cannot_act(facts, word) ? idle : added;
+      list += (list.empty() ? "" : ", ") + code(word, 40);
+    }
+    if (added.empty() && idle.empty()) continue;
     const ComparisonIndex index(*iteration);
     const Compared* figure = objective_figure(facts, index, facts.plan);
-    for (const std::string& word : strings(iteration->opened.payload, "adds")) {
-      std::string& use = uses[word];
-      use += fmt::format(
-          "{}iteration {}{}, {}{}", use.empty() ? "" : "; ", iteration->number,
-          cite(iteration->opened.seq), to_string(outcome_of(*iteration)),
-          figure == nullptr ? std::string() : " " + speedup(figure->ratio) + cite(figure->seq));
-    }
+    out += fmt::format(
+        "- iteration {}{}, {}{}: {}", iteration->number, cite(iteration->opened.seq),
+        to_string(outcome_of(*iteration)),
+        figure == nullptr ? std::string() : " " + speedup(figure->ratio) + cite(figure->seq),
+        added.empty() ? "none that can act" : added);
+    if (!idle.empty()) out += "; on no problem of the suite can it act: " + idle;
+    out += "\n";
   }
-  std::string out;
-  for (const auto& [word, use] : uses) out += fmt::format("- {}: {}\n", code(word, 40), use);
-  return out.empty() ? out : "\nTechniques of the catalogue that were added:\n\n" + out;
+  return out.empty() ? out
+                     : "\nTechniques of the catalogue that were added; a figure is of all of its "
+                       "line together:\n\n" +
+                           out;
 }
 
 }  // namespace

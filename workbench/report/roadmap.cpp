@@ -3,6 +3,7 @@
 // are the catalogue's, with their source; the rest comes from the log.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/json.hpp"
@@ -176,10 +177,13 @@ std::string forecast(const Json& roadmap) {
 std::string room_words(const Json& roadmap) {
   std::string out;
   for (const Json& row : list_of(roadmap, "room")) {
+    constexpr std::size_t k_most = 4;
+    const std::vector<std::string> names = strings(row, "problems");
     std::string problems;
-    for (const std::string& name : strings(row, "problems")) {
-      problems += (problems.empty() ? "" : ", ") + code(name, 80);
+    for (std::size_t i = 0; i < std::min(names.size(), k_most); ++i) {
+      problems += (i == 0 ? "" : ", ") + code(short_name(names[i]), 80);
     }
+    if (names.size() > k_most) problems += fmt::format(" and {} more", names.size() - k_most);
     out += fmt::format("- {} ({}){}.\n", inline_text(text(row, "says"), 400), problems,
                        cite(events_of(row)));
   }

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "core/json.hpp"
 #include "measure/prediction.hpp"
@@ -18,14 +19,19 @@ using session::IterationView;
 
 std::string idea_of(const Facts& facts, const IterationView& iteration, std::size_t most) {
   const std::string theory = text(field(iteration.opened.payload, "hypothesis"), "theory");
-  std::string idea = theory.empty() ? "no idea was stated" : brief(facts.words(theory), most);
+  std::string idea = theory.empty() ? "no idea was stated" : clause(facts.words(theory), most);
   if (idea.ends_with('.')) idea.pop_back();
   return idea;
 }
 
 namespace {
 
-constexpr std::size_t k_idea_bytes = 170, k_proof_bytes = 220, k_named = 3;
+constexpr std::size_t k_idea_bytes = 170, k_proof_bytes = 200, k_named = 3;
+
+/// With a full stop, unless it ends with one or is cut.
+std::string ended(std::string words) {
+  return words.ends_with('.') || words.ends_with("\u2026") ? words : words + ".";
+}
 
 /// The last iteration that measured this variant; nullptr if none did.
 const IterationView* origin_of(const Facts& facts, const std::string& label) {
@@ -62,10 +68,11 @@ std::string step_words(const Page& page) {
   if (step.iteration == nullptr) return {};
   const auto prediction = session::decided_prediction(*step.iteration);
   const bool is_confirmed = prediction && prediction->mechanism == measure::Mechanism::confirmed;
-  return fmt::format("{} was iteration {}, {}{}: {}. {}",
+  return fmt::format("{} was iteration {}, {}{}: {} {}",
                      page.facts.wins.size() == 1 ? "The one step that won" : "The largest step",
                      step.iteration->number, speedup(step.figure.ratio.value),
-                     cite(step.figure.seq), idea_of(page.facts, *step.iteration, k_idea_bytes),
+                     cite(step.figure.seq),
+                     ended(idea_of(page.facts, *step.iteration, k_idea_bytes)),
                      is_confirmed ? "The measurement confirmed that it helps."
                                   : "Whether it helped for that reason was not decided.");
 }
@@ -84,8 +91,8 @@ std::string part_words(const Page& page, const outcome::Part& part) {
     if (low == nullptr || *found->ratio.value < *low->ratio.value) low = found;
     if (high == nullptr || *found->ratio.value > *high->ratio.value) high = found;
   }
-  std::string out = fmt::format("{} came in iteration {}: {}.", code(part.variant, 60),
-                                origin->number, idea_of(page.facts, *origin, k_idea_bytes));
+  std::string out = fmt::format("{} came in iteration {}: {}", code(part.variant, 60),
+                                origin->number, ended(idea_of(page.facts, *origin, k_idea_bytes)));
   if (low == nullptr) return out;
   const std::string range =
       low == high ? speedup(low->ratio.value) + cite(low->seq)
@@ -105,21 +112,97 @@ std::string titles_of(const std::vector<const Json*>& causes) {
                                  : out;
 }
 
-/// "too few blocks for the device. Proof: …", strong causes before weak ones.
-std::string first_cause(const Facts& facts, std::vector<const Json*> causes) {
-  std::stable_sort(causes.begin(), causes.end(), [](const Json* a, const Json* b) {
-    return (text(*a, "strength") == "strong") > (text(*b, "strength") == "strong");
-  });
-  const Json& first = *causes.front();
-  std::string out = inline_text(text(first, "title"), 80);
-  if (text(first, "strength") == "weak") out += ", on weak evidence";
-  for (const Json& one : list_of(first, "evidence")) {
-    if (text(one, "says") == "refuted") continue;
-    Json told = one;
-    if (told.is_object()) told.erase("by");  // the rule's words say nothing to this page's reader
-    return out + ". Proof: " + evidence_sentence(&facts, told, k_proof_bytes) + ".";
+/// The events of one piece of evidence.
+std::string evidence_events(const Json& evidence) {
+  std::vector<std::int64_t> events;
+  for (const Json& event : list_of(evidence, "events")) {
+    if (event.is_number_integer()) events.push_back(event.get<std::int64_t>());
   }
-  return out + ".";
+  return cite(events);
+}
+
+/// What one piece of evidence says, with its events; without the rule's words, which say nothing to
+/// this page's reader.
+std::string told_evidence(const Facts& facts, const Json& evidence) {
+  constexpr std::string_view k_derived = "derived, not measured: ";
+  std::string said = text(evidence, "statement");
+  if (said.starts_with(k_derived)) said.erase(0, k_derived.size());
+  return clause(facts.words(said), k_proof_bytes) + evidence_events(evidence);
+}
+
+const Json* first_evidence_for(const Json& cause, bool is_proof) {
+  for (const Json& one : list_of(cause, "evidence")) {
+    if (text(one, "says") == "refuted") continue;
+    // That a build spills registers does not show that the spills cost time.
+    const bool proves = text(one, "strength") == "strong" && text(one, "analysis") != "ptxas";
+    if (proves || !is_proof) return &one;
+  }
+  return nullptr;
+}
+
+/// Whether a measurement, a profile or the machine code shows the cause at work.
+bool is_settled(const Json& cause) {
+  return text(cause, "strength") == "strong" && first_evidence_for(cause, true) != nullptr;
+}
+
+double share_of_suite(const Json& cause) {
+  return number(cause, "share_frac").value_or(1);
+}
+
+/// The settled ones first, then those of more problems; in the order of the log otherwise.
+std::vector<const Json*> by_proof(std::vector<const Json*> causes) {
+  const auto rank = [](const Json* cause) {
+    const std::string strength = text(*cause, "strength");
+    return is_settled(*cause) ? 0 : strength == "strong" ? 1 : strength == "weak" ? 2 : 3;
+  };
+  std::stable_sort(causes.begin(), causes.end(), [&](const Json* a, const Json* b) {
+    return std::pair(rank(a), -share_of_suite(*a)) < std::pair(rank(b), -share_of_suite(*b));
+  });
+  return causes;
+}
+
+/// "the cost of a call. Proof: …" of a settled one; "probably narrow loads (weak evidence: …)".
+std::string proved_cause(const Facts& facts, const Json& cause) {
+  const std::string title = inline_text(text(cause, "title"), 80);
+  const Json* proof = first_evidence_for(cause, is_settled(cause));
+  if (is_settled(cause)) return ended(title + ". Proof: " + told_evidence(facts, *proof));
+  const std::string strength = text(cause, "strength");
+  const std::string kind = strength == "derived"  ? std::string("derived, not measured")
+                           : strength == "strong" ? std::string("seen in the build alone")
+                                                  : inline_text(strength, 10) + " evidence";
+  return fmt::format("{} ({}{})", title, kind,
+                     proof == nullptr ? std::string() : ": " + told_evidence(facts, *proof));
+}
+
+/// Takes what the engine can measure by itself; only an open session has it.
+constexpr const char* k_probes = "sdpa-wb diagnose --measure";
+
+/// What a person types to have the cause decided; empty where nothing decides it.
+std::string deciding_command(const Page& page, const Json& cause, const std::string& subject) {
+  const Json& decided_by = field(cause, "decided_by");
+  if (decided_by.is_object()) return text(decided_by, "command");
+  if (cause.is_object() && cause.contains("decided_by") && text(cause, "state") == "undecided") {
+    return {};
+  }
+  const auto& environment = page.facts.view.environment;
+  const bool is_gpu =
+      environment && text(field(environment->payload, "device"), "backend") == "cuda";
+  const std::string problem = example_problem(page.facts);
+  if (!is_gpu || subject.empty() || problem.empty()) return k_probes;
+  const Json* evidence = first_evidence_for(cause, false);
+  if (evidence != nullptr && text(*evidence, "analysis") == "configuration") {
+    return fmt::format("sdpa-wb show {} --sass", subject);
+  }
+  return fmt::format("sdpa-wb profile {} --problem '{}'", subject, problem);
+}
+
+/// "; `sdpa-wb …` would decide it".
+std::string decided_by(const Page& page, const Json& cause, const std::string& subject) {
+  const std::string command = deciding_command(page, cause, subject);
+  // Names of others are in it; what cannot stand in a code span is not offered as a command.
+  if (command.empty() || command.find('`') != std::string::npos) return {};
+  return fmt::format("; `{}`{} would decide it", plain(command, 300),
+                     command == k_probes ? " in an open session" : "");
 }
 
 /// Causes of the start that nothing supports any more.
@@ -135,31 +218,95 @@ std::vector<const Json*> removed_causes(const Json& decided) {
   return removed;
 }
 
+/// "6 of 11 problems (a, b, c and 3 more)"; empty where it is all of them.
+std::string where_words(const Page& page, const Json& cause) {
+  const std::vector<std::string> where = strings(cause, "where");
+  if (where.empty() || share_of_suite(cause) >= 0.995) return {};
+  std::string names;
+  for (std::size_t i = 0; i < std::min(where.size(), k_named); ++i) {
+    names += (i == 0 ? "" : ", ") + inline_text(page.facts.words(where[i]), 50);
+  }
+  if (where.size() > k_named) names += fmt::format(" and {} more", where.size() - k_named);
+  const auto shown =
+      static_cast<std::size_t>(std::count_if(page.facts.suite.begin(), page.facts.suite.end(),
+                                             [](const SuiteEntry& one) { return !one.held_out; }));
+  const std::string of = shown >= where.size()
+                             ? fmt::format("{} of {}", where.size(), of_problems(shown))
+                             : of_problems(where.size());
+  return fmt::format("{} ({})", of, names);
+}
+
+/// Whether the cause is at work on a problem that the other one does not explain.
+bool reaches_beyond(const Json& cause, const Json& other) {
+  const std::vector<std::string> known = strings(other, "where"), where = strings(cause, "where");
+  return where.empty() || std::any_of(where.begin(), where.end(), [&](const std::string& name) {
+           return std::find(known.begin(), known.end(), name) == known.end();
+         });
+}
+
+/// What limits it now, as far as a measurement shows it, and the likeliest where none does.
+/// Returns whether it named the open causes.
+bool add_limits(const Page& page, const Json& decided, std::vector<std::string>& out) {
+  const std::vector<const Json*> supported = by_proof(causes_of(decided, "supported"));
+  const std::vector<const Json*> open = causes_of(decided, "undecided");
+  const std::string subject = text(decided, "subject");
+  const Json* settled =
+      !supported.empty() && is_settled(*supported.front()) ? supported.front() : nullptr;
+  bool is_whole = false;
+  if (settled != nullptr) {
+    const std::string where = where_words(page, *settled);
+    is_whole = where.empty();
+    out.push_back(fmt::format("What limits it now{}: {}", is_whole ? "" : " on " + where,
+                              proved_cause(page.facts, *settled)));
+  }
+  if (is_whole) return false;
+  const auto likeliest = std::find_if(supported.begin(), supported.end(), [&](const Json* cause) {
+    return settled == nullptr || (cause != settled && reaches_beyond(*cause, *settled));
+  });
+  const char* lead = settled == nullptr ? "Not settled" : "Elsewhere not settled";
+  if (likeliest != supported.end() && is_settled(**likeliest)) {
+    out.push_back(fmt::format("On {}: {}", where_words(page, **likeliest),
+                              proved_cause(page.facts, **likeliest)));
+  } else if (likeliest != supported.end()) {
+    out.push_back(fmt::format("{}: the likeliest is {}{}.", lead,
+                              proved_cause(page.facts, **likeliest),
+                              decided_by(page, **likeliest, subject)));
+  } else if (!open.empty()) {
+    out.push_back(fmt::format("{}: no measurement decides {}{}.", lead, titles_of(open),
+                              decided_by(page, *open.front(), subject)));
+    return true;
+  }
+  if (likeliest == supported.end() && settled == nullptr) {
+    out.emplace_back("Not settled: none of the known causes is at work.");
+  }
+  return false;
+}
+
 /// What the log's decided causes say, if they are about what is recommended.
 void add_decided(const Page& page, const Json& decided, std::vector<std::string>& out) {
   const std::string subject = text(decided, "subject");
   if (!subject.empty() && !is_recommended(page, subject)) {
-    out.push_back(fmt::format("Causes were decided for {} only, which is not recommended.",
-                              code(subject, 60)));
+    out.push_back(fmt::format(
+        "What limits the recommendation is not known: this session looked for the causes of {} "
+        "alone, which it does not recommend.",
+        code(subject, 60)));
     return;
   }
-  const auto removed = removed_causes(decided);
+  const auto removed = by_proof(removed_causes(decided));
   if (!removed.empty()) {
-    out.push_back("The start was held up by: " + first_cause(page.facts, removed) +
-                  " That no longer holds.");
+    const Json& first = *removed.front();
+    out.push_back(fmt::format("The start was {}held up by: {} That no longer holds.",
+                              is_settled(first) ? "" : "probably ",
+                              ended(proved_cause(page.facts, first))));
   }
-  const auto supported = causes_of(decided, "supported"), refuted = causes_of(decided, "refuted"),
-             open = causes_of(decided, "undecided");
-  if (!supported.empty()) {
-    out.push_back("What limits it now: " + first_cause(page.facts, supported));
+  const bool has_named_open = add_limits(page, decided, out);
+  const auto refuted = causes_of(decided, "refuted"), open = causes_of(decided, "undecided");
+  std::string others;
+  if (!refuted.empty()) others = "It is not: " + titles_of(refuted) + ".";
+  if (!open.empty() && !has_named_open) {
+    others += (others.empty() ? "Open: " : " Open: ") + titles_of(open) + ".";
   }
-  if (!refuted.empty()) out.push_back("It is not: " + titles_of(refuted) + ".");
-  if (!open.empty()) {
-    out.push_back(
-        fmt::format("{} open, as no measurement decides {}: {}.",
-                    open.size() == 1 ? "One cause is" : fmt::format("{} causes are", open.size()),
-                    open.size() == 1 ? "it" : "them", titles_of(open)));
-  }
+  if (!others.empty()) out.push_back(std::move(others));
 }
 
 /// Of a log without decided causes: what today's analyses say of how start and winner walk.
@@ -172,9 +319,9 @@ void add_found(const Page& page, std::vector<std::string>& out) {
         const bool is_it = text(finding.payload, "analysis") == analysis &&
                            text(field(finding.payload, "figures"), "subject") == subject;
         if (!is_it || !told.insert(subject).second) continue;
-        out.push_back(lead +
-                      brief(page.facts.words(text(finding.payload, "statement")), k_proof_bytes) +
-                      cite(finding.seq) + ".");
+        out.push_back(lead + ended(clause(page.facts.words(text(finding.payload, "statement")),
+                                          k_proof_bytes) +
+                                   cite(finding.seq)));
       }
     }
   };

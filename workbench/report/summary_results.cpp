@@ -90,7 +90,7 @@ std::string why_no_rival(const Facts& facts) {
   for (const auto& [name, rival] : facts.rivals) {
     if (rival.built && rival.failed.empty()) continue;
     return fmt::format("The rival {} failed{}: {}. So no rival has a figure.", code(name, 40),
-                       cite(rival.failure_seq), brief(rival.failure, 80));
+                       cite(rival.failure_seq), clause(rival.failure, 80));
   }
   return "No rival has a figure beside it.";
 }
@@ -174,7 +174,7 @@ std::string lost_words(const Page& page) {
   } else if (rivals.measured() > 0) {
     out += fmt::format("0 of {} to a rival.", of_problems(rivals.measured()));
   } else {
-    out += "to rivals unknown.";
+    out += page.facts.rivals.empty() ? "no rival was measured." : "no rival has a figure.";
   }
   if (!losses.to_start.empty()) out += " Slower than the start: " + named(losses.to_start) + ".";
   if (!losses.of_incumbent.empty()) {
@@ -244,13 +244,41 @@ std::vector<std::size_t> by_figure(const outcome::Group& group) {
   return order;
 }
 
+/// What the table of problems shows. A column that says the same everywhere is left out, and so
+/// are those about rivals where none has a figure.
+struct Columns {
+  bool has_taken = false, has_start = false, has_rivals = false, has_names = false;
+  std::vector<std::string> header{"problem"};
+};
+
+Columns columns_for(const outcome::Group& group, const std::vector<std::size_t>& order) {
+  std::set<std::string> taken, rivals;
+  Columns columns;
+  for (const std::size_t at : order) {
+    const outcome::Standing& standing = *taken_on(group, at);
+    taken.insert(standing.variant);
+    rivals.insert(std::string(base_name(standing.rival)));
+    columns.has_start =
+        columns.has_start || (standing.over_start && !standing.over_start->events.empty());
+    columns.has_rivals = columns.has_rivals || standing.over_rival.has_value();
+  }
+  columns.has_taken = taken.size() > 1;
+  columns.has_names = columns.has_rivals && rivals.size() > 1;
+  if (columns.has_taken) columns.header.emplace_back("take");
+  if (columns.has_start) columns.header.emplace_back("over the start>");
+  if (columns.has_rivals) {
+    columns.header.push_back(rivals.size() == 1 ? "over " + code(*rivals.begin(), 40) + ">"
+                                                : "over the fastest rival>");
+    columns.header.emplace_back("place");
+  }
+  if (columns.has_names) columns.header.emplace_back("that rival");
+  return columns;
+}
+
 /// "1.01x [e5] to 1.31x [e9]" of the problems left out of the table.
-std::string range_cell(const outcome::Group& group, const std::vector<std::size_t>& order,
-                       std::size_t from, std::size_t to) {
-  const outcome::Standing &low = *taken_on(group, order[from]),
-                          &high = *taken_on(group, order[to - 1]);
-  if (!low.over_rival || !high.over_rival) return "-";
-  return figure_cell(low.over_rival) + " to " + figure_cell(high.over_rival);
+std::string range_cell(const std::optional<outcome::Figure>& low,
+                       const std::optional<outcome::Figure>& high) {
+  return low && high ? figure_cell(low) + " to " + figure_cell(high) : "-";
 }
 
 }  // namespace
@@ -260,32 +288,20 @@ std::string problem_section(const Page& page, const Size& size) {
   if (group == nullptr) return {};
   const std::vector<std::size_t> order = by_figure(*group);
   if (order.empty()) return {};
-  // A column that says the same everywhere is left out.
-  std::set<std::string> taken, rivals;
-  bool has_start = false;
-  for (const std::size_t at : order) {
-    const outcome::Standing& standing = *taken_on(*group, at);
-    taken.insert(standing.variant);
-    rivals.insert(std::string(base_name(standing.rival)));
-    has_start = has_start || (standing.over_start && !standing.over_start->events.empty());
-  }
-  std::vector<std::string> header{"problem"};
-  if (taken.size() > 1) header.emplace_back("take");
-  if (has_start) header.emplace_back("over the start>");
-  header.push_back(rivals.size() == 1 && !rivals.begin()->empty()
-                       ? "over " + code(*rivals.begin(), 40) + ">"
-                       : "over the fastest rival>");
-  header.emplace_back("place");
-  if (rivals.size() > 1) header.emplace_back("that rival");
-  Table table(header);
+  const Columns columns = columns_for(*group, order);
+  // One column alone says nothing.
+  if (columns.header.size() == 1) return {};
+  Table table(columns.header);
   const auto add = [&](std::size_t at) {
     const outcome::Standing& standing = *taken_on(*group, at);
     std::vector<std::string> cells{inline_text(group->problems[at].name, 50)};
-    if (taken.size() > 1) cells.push_back(code(standing.variant, 60));
-    if (has_start) cells.push_back(figure_cell(standing.over_start));
-    cells.push_back(figure_cell(standing.over_rival));
-    cells.push_back(place_of(&standing));
-    if (rivals.size() > 1) {
+    if (columns.has_taken) cells.push_back(code(standing.variant, 60));
+    if (columns.has_start) cells.push_back(figure_cell(standing.over_start));
+    if (columns.has_rivals) {
+      cells.push_back(figure_cell(standing.over_rival));
+      cells.push_back(place_of(&standing));
+    }
+    if (columns.has_names) {
       cells.push_back(standing.rival.empty() ? "-" : code(base_name(standing.rival), 40));
     }
     table.row(std::move(cells));
@@ -296,10 +312,16 @@ std::string problem_section(const Page& page, const Size& size) {
                     highs = is_long ? size.rows - 1 - lows : 0;
   for (std::size_t i = 0; i < lows; ++i) add(order[i]);
   if (is_long) {
+    const outcome::Standing &low = *taken_on(*group, order[lows]),
+                            &high = *taken_on(*group, order[order.size() - highs - 1]);
     std::vector<std::string> cells{fmt::format("{} between", order.size() - lows - highs)};
-    if (taken.size() > 1) cells.emplace_back("");
-    if (has_start) cells.emplace_back("");
-    cells.push_back(range_cell(*group, order, lows, order.size() - highs));
+    if (columns.has_taken) cells.emplace_back("");
+    // The list is in the order of the figures over the rivals, where there are any.
+    if (columns.has_start) {
+      cells.push_back(columns.has_rivals ? std::string()
+                                         : range_cell(low.over_start, high.over_start));
+    }
+    if (columns.has_rivals) cells.push_back(range_cell(low.over_rival, high.over_rival));
     table.row(std::move(cells));
   }
   for (std::size_t i = order.size() - highs; i < order.size(); ++i) add(order[i]);

@@ -39,9 +39,12 @@ std::string evidence_of(const Json& operation) {
                   operation["count"].get<std::int64_t>(), operation["time_ms"].get<double>(),
                   operation["percent_of_category"].get<double>());
   const auto efficiency = efficiency_of(operation);
+  const Json most = operation["efficiency"].value("most_efficiency_percent", Json());
   text += efficiency ? share_text(efficiency) + " of peak"
-                     : "efficiency not known: " +
-                           operation["efficiency"].value("why_unknown", std::string("no figure"));
+          : most.is_number()
+              ? "at most " + share_text(most.get<double>()) + " of peak"
+              : "efficiency not known: " +
+                    operation["efficiency"].value("why_unknown", std::string("no figure"));
   if (const Json band = operation.value("expected_efficiency", Json()); band.is_object()) {
     text += fmt::format(", expected {:g} to {:g} % ({})", band["low_percent"].get<double>(),
                         band["high_percent"].get<double>(), band["label"].get<std::string>());

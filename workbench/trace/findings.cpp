@@ -73,12 +73,28 @@ std::string header(const Json& metrics) {
 
 constexpr std::array<const char*, 6> k_sizes{"B", "H_Q", "H_KV", "N_Q", "N_KV", "d_h_qk"};
 
+std::string efficiency_cell(const Json& efficiency) {
+  if (efficiency["efficiency_percent"].is_number()) {
+    return number(efficiency["efficiency_percent"]) + "%";
+  }
+  const Json most = efficiency.value("most_efficiency_percent", Json());
+  return most.is_number() ? "at most " + number(most) + "%" : std::string("not known");
+}
+
+std::string band_cell(const Json& operation) {
+  const Json band = operation.value("expected_efficiency", Json());
+  return band.is_object() ? fmt::format("{:g} to {:g}%", band["low_percent"].get<double>(),
+                                        band["high_percent"].get<double>())
+                          : std::string("-");
+}
+
 std::string operations_table(const Json& metrics) {
   const bool any_paged = metrics["category_specific"]["paged_attention_detected"].get<bool>();
-  std::vector<std::string> heads{"#",         "Operation",     "Shape (B, H_Q, H_KV, N_Q, N_KV, d)",
-                                 "Count",     "GPU time (ms)", "% of category",
-                                 "TFLOPS",    "Efficiency",    "Bound",
-                                 "FLOPS/byte"};
+  std::vector<std::string> heads{
+      "#",          "Operation",     "Shape (B, H_Q, H_KV, N_Q, N_KV, d)",
+      "Count",      "GPU time (ms)", "% of category",
+      "TFLOPS",     "Efficiency",    "Bound",
+      "FLOPS/byte", "Expected",      "Verdict"};
   if (any_paged) heads.insert(heads.end(), {"Workload", "Pattern", "Largest kernel"});
   std::string text = "## Operations\n\n" + head(heads);
   int place = 0;
@@ -101,11 +117,11 @@ std::string operations_table(const Json& metrics) {
                                    number(operation["time_ms"], "{:.3f}"),
                                    number(operation["percent_of_category"], "{:.1f}"),
                                    number(e["tflops_achieved"]),
-                                   e["efficiency_percent"].is_number()
-                                       ? number(e["efficiency_percent"]) + "%"
-                                       : std::string("not known"),
+                                   efficiency_cell(e),
                                    word(e["bound_type"]),
-                                   number(e["flops_per_byte"], "{:.1f}")};
+                                   number(e["flops_per_byte"], "{:.1f}"),
+                                   band_cell(operation),
+                                   word(operation.value("verdict", Json()))};
     if (any_paged) {
       std::string largest = "-";
       if (operation["classification"].contains("kernel_breakdown")) {
@@ -146,8 +162,9 @@ std::string bottlenecks(const Json& metrics) {
     text +=
         fmt::format("- Efficiency: {}",
                     e["efficiency_label"].is_string() ? word(e["efficiency_label"]) : "not known");
-    text += fmt::format("; by all work over all time {} TFLOPS\n",
-                        number(e.value("tflops_of_total_time", Json())));
+    const Json rate = e.value("tflops_of_total_time", Json());
+    text += rate.is_number() ? fmt::format("; by all work over all time {} TFLOPS\n", number(rate))
+                             : std::string("\n");
     if (const Json band = operation.value("expected_efficiency", Json()); band.is_object()) {
       text += fmt::format("- Expected at this length and workload: {:g} to {:g} % ({}): {}\n",
                           band["low_percent"].get<double>(), band["high_percent"].get<double>(),

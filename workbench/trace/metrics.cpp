@@ -97,6 +97,23 @@ Json workload_profile(const MetricsRow& row) {
           {"gqa_ratio", gqa ? Json(h_q / h_kv) : Json()}};
 }
 
+/// How the operation stands beside its band, in words.
+std::string verdict_of(const Json& operation) {
+  const Json& efficiency = operation["efficiency"]["efficiency_percent"];
+  const Json band = operation.value("expected_efficiency", Json());
+  std::string verdict = "not known";
+  if (operation["below_expected"] == Json(true)) {
+    verdict = "below its band";
+  } else if (efficiency.is_number() && band.is_object()) {
+    const bool is_above = efficiency.get<double>() > band["high_percent"].get<double>();
+    verdict = is_above ? "above its band" : "within its band";
+  } else if (efficiency.is_number()) {
+    verdict = "has no band";
+  }
+  if (!operation["is_bottleneck"].get<bool>()) return verdict;
+  return verdict == "not known" ? std::string("a bottleneck") : verdict + ", a bottleneck";
+}
+
 Json operation_json(const MetricsRow& row, const Peaks& peaks, double all_us, bool backward) {
   const Attention attention = attention_of(row);
   const bool cache = is_kv_cache_update(row);
@@ -110,19 +127,21 @@ Json operation_json(const MetricsRow& row, const Peaks& peaks, double all_us, bo
     classification["kernel_breakdown"] = kernel_breakdown(row.kernels, cache);
   }
   const double percent = all_us > 0 ? 100 * row.time_us / all_us : 0;
-  Json operation{{"name", row.name},
-                 {"count", row.count},
-                 {"time_ms", rounded(row.time_us / k_us_per_ms, 3)},
-                 {"percent_of_category", rounded(percent, 2)},
-                 {"efficiency", efficiency_json(row, peaks)},
-                 {"per_call", row.per_call},
-                 {"Input Dims", row.dims},
-                 {"has_perf_model", row.has_model},
-                 {"perf_params", row.params_text},
-                 {"perf_params_parsed", row.params},
-                 {"kernel_details_summary", row.kernels_text},
-                 {"kernel_details_parsed", row.kernels},
-                 {"classification", std::move(classification)}};
+  Json operation{
+      {"name", row.name},
+      {"count", row.count},
+      {"time_ms", rounded(row.time_us / k_us_per_ms, 3)},
+      {"percent_of_category", rounded(percent, 2)},
+      {"efficiency",
+       efficiency_json(row, peaks, !backward && !cache && attention != Attention::paged)},
+      {"per_call", row.per_call},
+      {"Input Dims", row.dims},
+      {"has_perf_model", row.has_model},
+      {"perf_params", row.params_text},
+      {"perf_params_parsed", row.params},
+      {"kernel_details_summary", row.kernels_text},
+      {"kernel_details_parsed", row.kernels},
+      {"classification", std::move(classification)}};
   const Json& profile = operation["classification"]["workload_profile"];
   const std::int64_t n_q = profile["n_q"].get<std::int64_t>();
   // For paged attention the expected efficiency depends on the workload.
@@ -134,14 +153,19 @@ Json operation_json(const MetricsRow& row, const Peaks& peaks, double all_us, bo
     operation["expected_efficiency"] = {
         {"low_percent", band.low}, {"high_percent", band.high}, {"label", band.label}};
   }
-  const Json& efficiency = operation["efficiency"]["efficiency_percent"];
+  // A bound from above serves where it is below what is asked for.
+  const bool is_bound = operation["efficiency"]["efficiency_percent"].is_null();
+  const Json efficiency =
+      operation["efficiency"][is_bound ? "most_efficiency_percent" : "efficiency_percent"];
   const bool large = row.time_us / k_us_per_ms > k_bottleneck_ms || percent > k_bottleneck_percent;
   operation["is_large"] = large;
   operation["is_bottleneck"] = large && !cache && efficiency.is_number() &&
                                efficiency.get<double>() < k_low_efficiency_percent;
   const double low = banded ? operation["expected_efficiency"]["low_percent"].get<double>() : 0;
+  const bool is_below = banded && efficiency.is_number() && efficiency.get<double>() < low;
   operation["below_expected"] =
-      banded && efficiency.is_number() ? Json(efficiency.get<double>() < low) : Json();
+      banded && efficiency.is_number() && (is_below || !is_bound) ? Json(is_below) : Json();
+  operation["verdict"] = verdict_of(operation);
   return operation;
 }
 

@@ -177,7 +177,28 @@ Result<Peaks> peaks_of(const Json& metadata) {
                "prepare the trace with --platform"};
 }
 
-Json efficiency_json(const MetricsRow& row, const Peaks& peaks) {
+namespace {
+
+/// The largest share of the peak (percent) that the recorded sizes allow: all products, as if the
+/// causal rule hid none. Nothing where a size is missing, or where something else than the rule is.
+std::optional<double> most_percent(const MetricsRow& row, double peak_tflops) {
+  const Json& causal = member_of(row.params, "causal");
+  const bool is_open = row.params.contains("causal") && (causal.is_null() || causal == Json(true));
+  if (!is_open || row.tflops || row.params.value("lengths_known", Json(true)) != Json(true)) {
+    return std::nullopt;
+  }
+  double flops = 2;
+  for (const char* size : {"B", "H_Q", "N_Q", "N_KV"}) flops *= real_member(row.params, size);
+  const double d_qk = real_member(row.params, "d_h_qk"), d_v = real_member(row.params, "d_h_v");
+  flops *= d_qk + (d_v > 0 ? d_v : d_qk);
+  if (!(flops > 0) || !(d_qk > 0) || !(row.time_us > 0)) return std::nullopt;
+  const double tflops = flops * static_cast<double>(row.count) / row.time_us / 1e6;
+  return rounded(100 * tflops / peak_tflops, 2);
+}
+
+}  // namespace
+
+Json efficiency_json(const MetricsRow& row, const Peaks& peaks, bool is_forward) {
   const std::string spec = spec_of(row);
   const std::size_t cut = spec.find('_');
   std::optional<std::pair<std::string, double>> peak;
@@ -193,6 +214,7 @@ Json efficiency_json(const MetricsRow& row, const Peaks& peaks) {
          {"flops_per_byte", rounded_or_null(row.flops_per_byte, 2)},
          {"compute_spec", row.compute_spec.empty() ? Json() : Json(row.compute_spec)},
          {"efficiency_percent", nullptr},
+         {"most_efficiency_percent", nullptr},
          {"efficiency_label", nullptr},
          {"bound_type", nullptr},
          {"resolved_peak_maf", peak ? Json(peak->second) : Json()},
@@ -212,6 +234,16 @@ Json efficiency_json(const MetricsRow& row, const Peaks& peaks) {
     e["bound_type"] = *row.flops_per_byte < peak->second / *peaks.tb_per_s ? "memory" : "compute";
   } else if (compute) {
     e["bound_type"] = "compute";
+  }
+  const auto most =
+      is_forward && peak && peak->second > 0 ? most_percent(row, peak->second) : std::nullopt;
+  if (most) {
+    e["most_efficiency_percent"] = *most;
+    e["efficiency_label"] =
+        fmt::format("at most {:.2f}% of the peak of {}", *most, printable(peak->first, 60));
+    e["why_unknown"] = fmt::format(
+        "the causal rule is not recorded whole; without one it is at most {:.2f} % of peak", *most);
+    return e;
   }
   if (!compute) {
     e["why_unknown"] =

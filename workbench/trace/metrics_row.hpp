@@ -34,7 +34,9 @@ struct Peaks {
 /// Errors: invalid (no peaks).
 Result<Peaks> peaks_of(const Json& metadata);
 
-Json efficiency_json(const MetricsRow& row, const Peaks& peaks);
+/// `is_forward`: the row is of one forward attention, whose sizes bound its work from above where a
+/// causal rule is not recorded whole (`most_efficiency_percent`).
+Json efficiency_json(const MetricsRow& row, const Peaks& peaks, bool is_forward);
 /// By the operator's name, and for a paged one also by its kernels.
 Attention attention_of(const MetricsRow& row);
 bool is_kv_cache_update(const MetricsRow& row);

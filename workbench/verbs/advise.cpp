@@ -61,12 +61,17 @@ const Verb& verb_advise() {
                        "list: by bound, where more than 1.3x is left: problems, steps against "
                        "it, measurements that would decide it, and in words (says)"},
                       {"climbs",
-                       "list: sums by climb; this and the next three stand in a backtest's "
+                       "list: sums by climb; this and the next five stand in a backtest's "
                        "answer in place of the above"},
                       {"steps",
                        "list: session, iteration, proposals, next_win (techniques and ideas), "
                        "hit_1, hit_3, predicted, measured"},
                       {"overall", "map: the sums over all climbs"},
+                      {"after_register",
+                       "map: the sums over climbs that began after register_day, which nothing in "
+                       "the register was written from"},
+                      {"register_day",
+                       "string: the youngest day that the shipped register of ideas speaks of"},
                       {"goals", "list: what, wanted, got, reached"},
                       {"stages",
                        "list: techniques of a stage; low, expected and high up to there; and "

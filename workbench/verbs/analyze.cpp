@@ -22,12 +22,26 @@ using measure::Finding;
 
 namespace {
 
-Json findings_answer(const Device& device, const std::vector<Finding>& findings,
-                     const std::vector<std::string>& gaps) {
+constexpr std::size_t k_most_findings = 12;
+
+/// All findings, and the most important ones in words.
+struct Explained {
+  const std::vector<Finding>& findings;
+  const std::vector<std::string>& gaps;
+  std::string subject;  ///< whom the reader asks about; empty: no one
+  bool all = false;     ///< also the unimportant ones in words
+};
+
+Json findings_answer(const Device& device, const Explained& told) {
+  const std::vector<Finding>& findings = told.findings;
   Json list = Json::array();
+  for (const Finding& finding : findings) list.push_back(to_json(finding));
+  const std::vector<std::size_t> order = analyze::by_importance(findings, told.subject);
+  const std::size_t shown_lines = told.all ? order.size() : std::min(order.size(), k_most_findings);
+  std::vector<std::string> unseen;  // without duplicates
   std::string text = device.name.empty() ? std::string() : "on " + device.name + "\n";
-  for (const Finding& finding : findings) {
-    list.push_back(to_json(finding));
+  for (std::size_t line = 0; line < shown_lines; ++line) {
+    const Finding& finding = findings[order[line]];
     text += fmt::format("{}: {}", finding.analysis, finding.statement);
     if (!finding.events.empty()) {
       constexpr std::size_t k_most_events = 4;
@@ -39,18 +53,20 @@ Json findings_answer(const Device& device, const std::vector<Finding>& findings,
                       finding.events.size() > shown ? ", …" : "");
     }
     text += "\n";
-  }
-  std::vector<std::string> unseen;  // without duplicates
-  for (const Finding& finding : findings) {
     const std::string words = finding.analysis + ": " + finding.unseen;
     const bool is_new = std::find(unseen.begin(), unseen.end(), words) == unseen.end();
     if (!finding.unseen.empty() && is_new) unseen.push_back(words);
   }
+  if (shown_lines < order.size()) {
+    text +=
+        fmt::format("and {} more of less weight: --all shows them\n", order.size() - shown_lines);
+  }
   for (const std::string& words : unseen) text += "not seen: " + words + "\n";
-  for (const std::string& gap : gaps) text += "gap: " + gap + "\n";
+  for (const std::string& gap : told.gaps) text += "gap: " + gap + "\n";
   return {{"device", device.name},
           {"findings", std::move(list)},
-          {"gaps", gaps},
+          {"order", order},
+          {"gaps", told.gaps},
           {"text", std::move(text)}};
 }
 
@@ -58,7 +74,8 @@ Json findings_answer(const Device& device, const std::vector<Finding>& findings,
 
 Result<Json> analyze_files(const FileSystem& files, const Json& args) {
   WB_TRY_ASSIGN(const FileFindings found, findings_of_files(files, args));
-  return findings_answer(found.device, found.findings, found.gaps);
+  return findings_answer(found.device,
+                         {found.findings, found.gaps, found.subject, args.value("all", false)});
 }
 
 namespace {
@@ -69,7 +86,9 @@ Result<Json> analyze_body(const Call& call) {
   WB_TRY_ASSIGN(const session::Session* session, session_to_read(call));
   WB_TRY_ASSIGN(const session::SessionView view, session->view(session::FoldDepth::full));
   const report::LogEvidence log = report::log_evidence(view);
-  return findings_answer(log.evidence.device, analyze::analyze(log.evidence), log.gaps);
+  const std::vector<Finding> findings = analyze::analyze(log.evidence);
+  return findings_answer(log.evidence.device,
+                         {findings, log.gaps, view.incumbent, call.args.value("all", false)});
 }
 
 }  // namespace
@@ -80,13 +99,17 @@ const Verb& verb_analyze() {
                .doc = "explain what was measured: of a session, or of files (a table of times, "
                       "ncu's CSV, a disassembly); runs nothing",
                .session = SessionNeed::reads,
-               .arguments = findings_file_arguments(),
+               .arguments =
+                   joined(findings_file_arguments(),
+                          {flag_argument(
+                              "all", "all findings in words, not the most important ones alone")}),
                .result = {{"device", "string: whose peaks; empty where none is known"},
                           {"findings",
                            "list: analysis, statement, problem, figures, events, unseen "
                            "(docs/contracts/analyses.md)"},
+                          {"order", "list: positions in findings, the most important first"},
                           {"gaps", "list: what could not be read, and why"},
-                          {"text", "string: the same for people"}},
+                          {"text", "string: the most important ones for people, at most 12"}},
                .reads_only = true,
                .in_playbook = false},
       .body = analyze_body};

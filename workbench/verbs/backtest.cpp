@@ -56,6 +56,21 @@ std::map<std::string, std::string> beginnings(const Services& services) {
   return began;
 }
 
+/// The youngest day that the shipped register speaks of: of its ideas, or of a session that one of
+/// them cites. What began later, nothing in it was written from. Empty without a dated idea.
+std::string register_day(const ChangeBook& book, const std::map<std::string, std::string>& began) {
+  std::string day;
+  for (const Idea& idea : book.ideas) {
+    if (idea.place != catalogue::IdeaPlace::shipped) continue;
+    day = std::max(day, idea.since);
+    for (const std::string& name : catalogue::cited_sessions(idea.source)) {
+      const auto found = began.find(name);
+      if (found != began.end()) day = std::max(day, found->second.substr(0, 10));
+    }
+  }
+  return day;
+}
+
 struct Veil {
   std::string session;  ///< the hidden one
   std::string t;        ///< when the step began
@@ -367,7 +382,8 @@ Result<Json> backtest_json(const Services& services, const std::vector<std::stri
   WB_TRY_ASSIGN(const ChangeBook book, load_change_book(services));
   const auto began = beginnings(services);
   const std::vector<advise::Trial> known = trials_of_others(book, services, nullptr);
-  Json climbs = Json::array(), all = Json::array();
+  const std::string fixed = register_day(book, began);
+  Json climbs = Json::array(), all = Json::array(), younger = Json::array();
   for (const std::string& id : sessions) {
     WB_TRY_ASSIGN(const Session session, engine::open_recorded(services, id));
     WB_TRY_ASSIGN(const SessionView* view, session.current(session::FoldDepth::full));
@@ -386,10 +402,21 @@ Result<Json> backtest_json(const Services& services, const std::vector<std::stri
         steps.push_back(step_json(step));
       }
     }
-    climbs.push_back(backtest_sums(name, steps));
-    for (Json& step : steps) all.push_back(std::move(step));
+    Json sums = backtest_sums(name, steps);
+    const std::string day = view->opened.t.substr(0, 10);
+    const bool is_younger = !fixed.empty() && day > fixed;
+    sums["began"] = day;
+    sums["after_register"] = is_younger;
+    climbs.push_back(std::move(sums));
+    for (Json& step : steps) {
+      if (is_younger) younger.push_back(step);
+      all.push_back(std::move(step));
+    }
   }
-  Json made{{"climbs", std::move(climbs)}, {"overall", backtest_sums("all", all)}};
+  Json made{{"climbs", std::move(climbs)},
+            {"overall", backtest_sums("all", all)},
+            {"register_day", fixed},
+            {"after_register", backtest_sums("recorded after the register was fixed", younger)}};
   made["goals"] = backtest_goals(made["overall"]);
   made["steps"] = std::move(all);
   made["text"] = backtest_text(made);

@@ -17,8 +17,9 @@ namespace wb::verbs {
 /// the sessions root; ideas of that day and later ones. Known: which parameter turns a technique on
 /// in a kernel, which is a fact about its sources.
 ///
-/// Answer: climbs, steps, overall, goals, text. Errors: usage (no session), those of reading a
-/// session and of the catalogues.
+/// Answer: climbs, steps, overall, after_register (the sums over climbs that began after the
+/// youngest day of the shipped register, so nobody tuned on them), register_day, goals, text.
+/// Errors: usage (no session), those of reading a session and of the catalogues.
 Result<Json> backtest_json(const engine::Services& services,
                            const std::vector<std::string>& sessions);
 

@@ -123,6 +123,7 @@ std::string backtest_text(const Json& made) {
   report::Table climbs({"climb", "steps>", "hit@1>", "hit@3>", "baseline@3>", "known losers>",
                         "median error>", "cause found>"});
   Json rows = made["climbs"];
+  if (made["after_register"]["steps"] > 0) rows.push_back(made["after_register"]);
   rows.push_back(made["overall"]);
   for (const Json& row : rows) {
     const Json& error = row["median_error_factor"];
@@ -131,7 +132,7 @@ std::string backtest_text(const Json& made) {
                 share_cell(row["known_losers"]),
                 error.is_number()
                     ? fmt::format("{:.2f}x of {}", error.get<double>(), row["sized"].dump())
-                    : std::string("-"),
+                    : std::string("none (0)"),
                 share_cell(row["causes"])});
   }
   report::Table steps({"step", "proposed", "next win brings", "hit", "expected>", "measured>"});

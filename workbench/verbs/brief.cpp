@@ -11,6 +11,7 @@
 #include "core/json.hpp"
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"
+#include "problem/names.hpp"
 #include "session/session.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/brief_facts.hpp"
@@ -134,7 +135,8 @@ std::string head_text(const Json& answer) {
                                  said(answer, "status"), framed(": ", said(answer, "title")));
   if (!objective.empty()) {
     std::string some;
-    for (const Json& name : objective["some"]) some += (some.empty() ? "" : ", ") + cell(name);
+    for (const Json& name : objective["some"])
+      some += (some.empty() ? "" : ", ") + problem::short_name(cell(name));
     text += fmt::format("Objective: {} under {}, suite {}: {} problems, {} held out{}\n",
                         said(objective, "rule"), said(objective, "plan"), said(objective, "suite"),
                         said(objective, "problems"), said(objective, "held_out"),

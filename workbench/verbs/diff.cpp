@@ -13,6 +13,7 @@
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "engine/worker.hpp"
+#include "problem/names.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/standings.hpp"
@@ -46,7 +47,8 @@ std::string text_of_rival(const Json& item) {
     text += "\n";
   };
   if (item["suite"].is_object()) line(item["suite"], "the suite");
-  for (const Json& row : item["problems"]) line(row, row["problem"].get<std::string>());
+  for (const Json& row : item["problems"])
+    line(row, problem::short_name(row["problem"].get<std::string>()));
   return text;
 }
 
@@ -96,14 +98,16 @@ Result<Json> diff_body(const Services& services, const Json& args) {
                 read_side(services, args["before"].get<std::string>(), after.plan));
   const auto changes = changes_between(circumstances_of(before.view), circumstances_of(after.view));
   Json rivals = Json::array();
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons, kept;
   Summary summary;
   for (const auto& [rival, standings] : after.rivals) {
     if (!before.rivals.contains(rival)) continue;
-    if (const std::string reason = incomparable_reason(before, after, rival); !reason.empty()) {
-      reasons.push_back(reason);
+    const RivalChange change = rival_change(before, after, rival);
+    if (!change.is_comparable) {
+      reasons.push_back(change.words);
       continue;
     }
+    if (!change.words.empty()) kept.push_back(change.words);
     rivals.push_back(compare_sides(before, after, rival));
     summary.add(rivals.back());
   }
@@ -115,6 +119,7 @@ Result<Json> diff_body(const Services& services, const Json& args) {
   } else if (summary.outcome == "not_comparable") {
     message = "what is recorded beside the shared rival has no interval over the suite";
   }
+  for (const std::string& words : kept) message += (message.empty() ? "" : "; ") + words;
   std::string text = fmt::format(
       "{} -> {}: {}{}\n", before.view.incumbent, after.view.incumbent, summary.outcome,
       summary.regressions == 0 ? ""
@@ -167,7 +172,9 @@ const Verb& verb_diff() {
                       {"rivals",
                        "list: per shared rival suite and problems with outcome, change (ratio of "
                        "the ratios), interval, before, after"},
-                      {"message", "string: why something cannot be compared, or empty"},
+                      {"message",
+                       "string: why something cannot be compared, or what changed of a rival that "
+                       "still can; or empty"},
                       {"text", "string: the same for people"}},
            .reads_only = true,
            .in_playbook = false},

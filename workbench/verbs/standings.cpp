@@ -120,18 +120,38 @@ Result<RecordedSide> read_side(const Services& services, const std::string& id,
   return side;
 }
 
-std::string incomparable_reason(const RecordedSide& before, const RecordedSide& after,
-                                const std::string& rival) {
-  const auto differ = [](const std::string& a, const std::string& b) {
-    return !a.empty() && !b.empty() && a != b;
-  };
+namespace {
+
+/// Whether the session stored the rival's sources and they name no technique of their own: they
+/// only call a library, whose versions say what ran.
+bool is_wrapper(const RecordedSide& side, const std::string& rival) {
+  const auto stored =
+      engine::load_stored(side.session, rival, subject_variant_id(side.view, rival));
+  return stored.ok() && stored->manifest.backend == variant::Backend::python &&
+         stored->manifest.techniques.empty();
+}
+
+bool differ(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && a != b;
+}
+
+}  // namespace
+
+RivalChange rival_change(const RecordedSide& before, const RecordedSide& after,
+                         const std::string& rival) {
   const std::string was = subject_versions(before.view, rival);
   const std::string is = subject_versions(after.view, rival);
-  if (differ(was, is)) return fmt::format("{} was {}, now {}", rival, was, is);
-  if (differ(subject_variant_id(before.view, rival), subject_variant_id(after.view, rival))) {
-    return rival + " was built from other sources";
+  if (differ(was, is)) return {false, fmt::format("{} was {}, now {}", rival, was, is)};
+  if (!differ(subject_variant_id(before.view, rival), subject_variant_id(after.view, rival))) {
+    return {};
   }
-  return {};
+  if (was.empty() || is.empty()) {
+    return {false, rival + " was built from other sources, and its versions are not recorded"};
+  }
+  if (!is_wrapper(before, rival) || !is_wrapper(after, rival)) {
+    return {false, rival + " was built from other sources"};
+  }
+  return {true, fmt::format("{} is called by other sources, but is the same: {}", rival, is)};
 }
 
 Json compare_sides(const RecordedSide& before, const RecordedSide& after,

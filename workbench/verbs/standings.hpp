@@ -46,9 +46,14 @@ struct RecordedSide {
 Result<RecordedSide> read_side(const engine::Services& services, const std::string& id,
                                const std::string& plan);
 
-/// Why this rival cannot relate the two sessions, or nothing.
-std::string incomparable_reason(const RecordedSide& before, const RecordedSide& after,
-                                const std::string& rival);
+/// What became of a rival from one session to the other. It relates them where nothing changed, and
+/// where only the sources changed that call a library of equal versions.
+struct RivalChange {
+  bool is_comparable = true;
+  std::string words;  ///< what changed; empty: nothing
+};
+RivalChange rival_change(const RecordedSide& before, const RecordedSide& after,
+                         const std::string& rival);
 
 /// Rows for the shared problems, then for the whole suite if both sessions have the same one.
 Json compare_sides(const RecordedSide& before, const RecordedSide& after, const std::string& rival);

@@ -2,6 +2,7 @@
 // `status`: the state of a session on one screen.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -60,8 +61,9 @@ Result<Json> status_of(const session::Session& session, const Clock& clock) {
   const StopDecision stop = stop_decision(view, settings.budget, settings.stop, elapsed_s);
   const auto best = confirmed_gain(view);
   WB_TRY_ASSIGN(const std::string warning, session.warning());
-  std::int64_t closed = 0;
-  for (const IterationView& iteration : view.iterations) closed += iteration.is_closed() ? 1 : 0;
+  const auto closed =
+      std::count_if(view.iterations.begin(), view.iterations.end(),
+                    [](const IterationView& one) { return one.is_closed() && one.number > 0; });
   std::optional<outcome::Outcome> made;
   if (is_whole) made = outcome::outcome_of(view);
   std::string goals_text;
@@ -87,7 +89,7 @@ Result<Json> status_body(const Call& call) {
 
 Result<Json> status_sample(FakeEngine& fake, const Json&) {
   return Json{{"status", fake.is_closed ? "closed" : "open"},
-              {"iterations", fake.iteration + 1},
+              {"iterations", fake.iteration},
               {"incumbent", fake.incumbent},
               {"best_speedup", nullptr},
               {"outcome", nullptr},
@@ -107,7 +109,8 @@ const Verb& verb_status() {
                .doc = "where a session stands, on one screen",
                .session = SessionNeed::reads,
                .result = {{"status", "string: open, paused or closed"},
-                          {"iterations", "int: iterations closed, baseline included"},
+                          {"iterations",
+                           "int: closed ones after the baseline, abandoned ones included"},
                           {"incumbent", "string: label"},
                           {"best_speedup",
                            "real or null: incumbent over the start, confirmed (ratio)"},

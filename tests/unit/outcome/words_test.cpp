@@ -96,9 +96,48 @@ TEST_CASE("where every rival is faster the words do not say ahead of it") {
   }
   const Outcome outcome = outcome_of(story.view());
   CHECK(says(headline(outcome), "keep the start base@1; ahead of torch_a on 0 of 2, behind on 2"));
-  CHECK(advice_words(outcome) ==
-        "Keep the start base@1; on every problem measured a rival is faster; keep torch_a on "
-        "small, large.");
+  CHECK(
+      advice_words(outcome) ==
+      "Keep the start base@1: no other variant was measured; on every problem measured a rival is "
+      "faster; keep torch_a on small, large.");
+}
+
+TEST_CASE("the advice to keep the start says why") {
+  Story story;
+  story.baseline();
+  story.iteration(1, "new@2", "no_gain");
+  for (const char* problem : {"", k_small, k_large}) {
+    story.add(1, {.problem = problem, .candidate = "new@2", .against = "base@1", .speedup = 0.7});
+  }
+  CHECK(says(advice_words(outcome_of(story.view())),
+             "Keep the start base@1: no other variant is shown faster (the best, new@2: 0.700x "
+             "[0.693, 0.707])"));
+  Story same;
+  same.baseline();
+  same.iteration(1, "new@2", "no_gain");
+  for (const char* problem : {"", k_small, k_large}) {
+    same.add(1, {.problem = problem, .candidate = "new@2", .against = "base@1", .speedup = 1.005});
+  }
+  CHECK(start_reason(outcome_of(same.view())) == "no other variant is shown faster");
+  Story failed;
+  failed.baseline();
+  failed.iteration(1, "new@2", "invalid");
+  failed.iteration(2, "new@3", "invalid");
+  for (const char* problem : {k_small, k_large}) {
+    failed.add(0, {.problem = problem,
+                   .candidate = "base@1",
+                   .against = "torch_a",
+                   .speedup = 2,
+                   .phase = "baseline",
+                   .role = "rival"});
+  }
+  CHECK(says(advice_words(outcome_of(failed.view())),
+             "Keep the start base@1: none of 2 iterations brought a confirmed gain"));
+  Story won;
+  won.baseline();
+  won.iteration(1, "new@2", "win");
+  won.add(1, {.problem = k_small, .candidate = "new@2", .against = "base@1", .speedup = 2});
+  CHECK(start_reason(outcome_of(won.view())).empty());
 }
 
 TEST_CASE("names of others cannot steer a terminal") {

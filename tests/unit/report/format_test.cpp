@@ -134,6 +134,22 @@ TEST_CASE("brief text ends with a word", "[report][escape]") {
   CHECK(brief("a|b <i> c d", 9) == "a\\|b &lt;i&gt; c ...");
 }
 
+TEST_CASE("a clause is a sentence that can be read, or ends in one ellipsis", "[report][escape]") {
+  CHECK(clause("one two three", 40) == "one two three");
+  CHECK(clause("tiles of 32 rows; each block has more work to do", 30) == "tiles of 32 rows");
+  CHECK(clause("Tiles of 32 rows. Each block has more work.", 30) == "Tiles of 32 rows");
+  CHECK(clause("rows share each tile of K and V, where they fit", 40) ==
+        "rows share each tile of K and V \u2026");
+  // Neither an abbreviation nor a comma in brackets ends a clause, nor does one that says little.
+  CHECK(clause("wide loads, e.g. of 16 bytes a thread in turn", 30) ==
+        "wide loads, e.g. of 16 bytes a \u2026");
+  CHECK(clause("the units (mma, wgmma) multiply two tiles", 30) == "the units (mma, wgmma) \u2026");
+  CHECK(clause("so, each thread of a warp owns whole rows", 24) == "so, each thread of a \u2026");
+  CHECK(clause("abcdefghijkl", 6) == "abcdef \u2026");
+  CHECK(clause("\u00e9\u00e9\u00e9\u00e9", 5) == "\u00e9\u00e9 \u2026");
+  CHECK(clause("a|b <i> c d", 9) == "a\\|b &lt;i&gt; c \u2026");
+}
+
 TEST_CASE("a code span is used for harmless names only", "[report][escape]") {
   CHECK(code("cpu_tiled@1f0c44aa") == "`cpu_tiled@1f0c44aa`");
   CHECK(code("a`b") == "a\\`b");

@@ -176,14 +176,31 @@ TEST_CASE("techniques that iterations added are told with what came of them",
                                {"configuration", Json::object()},
                                {"hypothesis", {{"theory", "t"}, {"predicted_speedup", 1.1}}},
                                {"techniques", {"split_kv", "query_tiling"}},
-                               {"adds", {"split_kv"}}});
+                               {"adds", {"split_kv", "exp2_softmax"}}});
   close_iteration(log, 1, "no_gain");
   const std::string page = render_session(log.view());
-  const std::string line = line_with(page, "- `split_kv`: ");
-  CHECK(tells(line, "iteration 1 [e" + std::to_string(log.view().iterations[1].opened.seq) + "]"));
-  CHECK(tells(line, "no gain"));
-  CHECK_FALSE(tells(page, "- `query_tiling`"));
+  // One line an iteration: its figure is that of both together.
+  const std::string opened = "[e" + std::to_string(log.view().iterations[1].opened.seq) + "]";
+  const std::string line = line_with(page, "- iteration 1 " + opened + ", no gain");
+  CHECK(tells(line, ": `split_kv`, `exp2_softmax`"));
+  CHECK_FALSE(tells(line, "query_tiling"));
   CHECK_FALSE(tells(render_session(whole_session().view()), "Techniques of the catalogue"));
+}
+
+TEST_CASE("a technique is credited only where it can act", "[report][handover]") {
+  LogBuilder log = whole_session();
+  SessionView& view = log.view();
+  view.iterations[1].opened.payload["adds"] = {"causal_load_balance", "split_kv"};
+  const auto page_with = [&view](const std::string& causal) {
+    const std::string problem = "B=1 Hq=2 Hkv=2 Sq=128 Skv=128 D=64 f32 causal=" + causal;
+    view.opened.payload["suite"]["problems"][0]["problem"] = problem;
+    Json& problems = view.opened.payload["suite"]["problems"];
+    while (problems.size() > 1) problems.erase(1);
+    return render_session(view);
+  };
+  CHECK(tells(page_with("none"),
+              "`split_kv`; on no problem of the suite can it act: `causal_load_balance`"));
+  CHECK(tells(page_with("top_left"), ": `causal_load_balance`, `split_kv`"));
 }
 
 TEST_CASE("the page of one iteration says where the loop stands and what comes next",

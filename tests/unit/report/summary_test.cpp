@@ -110,9 +110,14 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "0 of 11 problems to a rival.", "iteration 5, 6.87x [e4670]", "iteration 7",
            "$0.87 (list price)", "no gain overall, used on 3",
            "8 iterations closed after the baseline: 4 won, 3 gained nothing, 1 abandoned.",
-           "1.85x instead of 1.66x over the rivals", "measured in separate runs"},
+           "1.85x instead of 1.66x over the rivals", "measured in separate runs",
+           // 4 of the 11 problems are short; the three that the dispatch is about are none of them.
+           "What limits it now on 4 of 11 problems (n6_S64, n6_S128, n6_S192 and 1 more): the cost "
+           "of a call. Proof:",
+           "Elsewhere not settled: the likeliest is too few blocks for the device (weak evidence:",
+           "| 64 rows of a block share each tile of K and V in shared memory \u2026"},
           {"keep the rivals", "Keep it there", "Do not try again", "un iterations",
-           "Slower than the start", "refuted"}},
+           "Slower than the start", "refuted", " ..", "What limits it now: the cost of a call"}},
       Statements{
           "n6-baseline",
           {"sm80_tiled_flash@637b81d9 on 9, sm80_sequential_kv@b8e74f46 on 2 (n6_S4, n6_B8H4)",
@@ -122,7 +127,7 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "0.22x instead of 0.21x over the rivals", "Close the gap to `torch_flash` on n6_B8H4",
            "4 iterations closed after the baseline: 4 won.", "$0.40 (list price)"},
           {"none is supported", "un iterations", "Nothing was shown faster", "rate not given",
-           "refuted"}},
+           "refuted", " ..", "What limits it now: matrix units unused"}},
       Statements{"from-benchmarks",
                  {"Use sm80_mma_flash@b4ef2ed2 in place of the start; keep torch_default on "
                   "it3_B8H8S256, it3_B16H8S512.",
@@ -228,7 +233,11 @@ TEST_CASE("two pages without a rival say that its place is not known", "[report]
   const std::string page = two_pages(view);
   CHECK(tells(page, "No rival was named."));
   CHECK(tells(page, "No rival was measured, so its place beside others is not known."));
-  CHECK(tells(page, "- **Lost:** to rivals unknown."));
+  CHECK(tells(page, "- **Lost:** no rival was measured."));
+  // Columns about rivals would be empty.
+  CHECK(page.find("over the fastest rival |") == std::string::npos);
+  CHECK(page.find("| place") == std::string::npos);
+  CHECK(tells(page, "| over the start |"));
   CHECK(tells(page, "Measure a rival that passes its verdict"));
   CHECK(tells(page, "Use mine@2 in place of the start."));
   CHECK(page.find("ahead on") == std::string::npos);
@@ -262,7 +271,9 @@ TEST_CASE("two pages without a win keep the start", "[report][summary]") {
   }
   const std::string page = pages_of(story.close());
   CHECK(tells(page, "Nothing was shown faster than the start."));
-  CHECK(tells(page, "Keep the start"));
+  CHECK(
+      tells(page, "- **Recommendation:** Keep the start base@1: no other variant is shown faster"));
+  CHECK(tells(page, "Keep the start: no other variant is shown faster"));
   CHECK(tells(page, "1 iteration closed after the baseline: 1 gained nothing."));
   CHECK(page.find("Over the start it is") == std::string::npos);
 }
@@ -296,6 +307,72 @@ TEST_CASE("two pages of a log that is cut off anywhere", "[report][summary]") {
     CHECK(tells(page, "sdpa-wb resume"));
   }
   CHECK(tells(two_pages(whole.view()), "Closed"));
+}
+
+namespace {
+
+/// A cause with one piece of evidence for it.
+Json proved(const std::string& title, const std::string& strength, const std::string& analysis) {
+  Json evidence{
+      {"says", "supported"},  {"strength", strength},
+      {"analysis", analysis}, {"statement", "derived, not measured: what was seen of " + title},
+      {"problem", ""},        {"events", Json::array({1})}};
+  return {{"cause", title},       {"title", title},
+          {"state", "supported"}, {"strength", strength},
+          {"share_frac", 1.0},    {"evidence", Json::array({std::move(evidence)})}};
+}
+
+session::Fact decided_for(const std::string& subject, Json causes) {
+  return {1, "", {{"subject", subject}, {"causes", std::move(causes)}}};
+}
+
+std::string page_with_causes(Json causes) {
+  session::SessionView view = one_win().close().view();
+  const Json device{{"name", "NVIDIA H200"}, {"backend", "cuda"}};
+  view.environment = session::Fact{1, "", Json::object({{"device", device}})};
+  view.causes = decided_for("mine@2", std::move(causes));
+  return two_pages(view);
+}
+
+}  // namespace
+
+TEST_CASE("two pages call a limit settled only where it was seen at work", "[report][summary]") {
+  const std::string measured =
+      page_with_causes(Json::array({proved("memory bandwidth", "strong", "roofline_share")}));
+  CHECK(tells(measured, "What limits it now: memory bandwidth. Proof: what was seen of memory"));
+  CHECK(measured.find("ot settled") == std::string::npos);
+  // Spills of a build cost nothing that a clock has seen.
+  const std::string built =
+      page_with_causes(Json::array({proved("register pressure", "strong", "ptxas")}));
+  CHECK(tells(built, "Not settled: the likeliest is register pressure (seen in the build alone: "));
+  CHECK(tells(built, std::string("; `sdpa-wb profile mine@2 --problem '") + k_small +
+                         "'` would decide it."));
+  CHECK(built.find("limits it now") == std::string::npos);
+  const std::string derived =
+      page_with_causes(Json::array({proved("matrix units unused", "derived", "configuration")}));
+  CHECK(tells(derived,
+              "Not settled: the likeliest is matrix units unused (derived, not measured: "
+              "what was seen of"));
+  CHECK(tells(derived, "; `sdpa-wb show mine@2 --sass` would decide it."));
+  // A weak cause that stands first in the log does not hide a measured one.
+  const std::string both = page_with_causes(
+      {proved("narrow loads", "weak", "sass"), proved("memory bandwidth", "strong", "profile")});
+  CHECK(tells(both, "What limits it now: memory bandwidth."));
+  Json open = proved("too few blocks", "", "launch");
+  open["state"] = "undecided";
+  open["evidence"] = Json::array();
+  open["decided_by"] = {{"command", "sdpa-wb measure mine@2"}};
+  CHECK(tells(page_with_causes(Json::array({open})),
+              "Not settled: no measurement decides too few blocks; "
+              "`sdpa-wb measure mine@2` would decide it."));
+}
+
+TEST_CASE("two pages whose causes are of another variant say so", "[report][summary]") {
+  session::SessionView view = one_win().close().view();
+  view.causes = decided_for("other@9", Json::array({proved("narrow loads", "strong", "sass")}));
+  const std::string page = two_pages(view);
+  CHECK(tells(page, "this session looked for the causes of `other@9` alone"));
+  CHECK(page.find("narrow loads") == std::string::npos);
 }
 
 TEST_CASE("two pages say that a budget of zero lets nothing run", "[report][summary]") {

@@ -141,6 +141,47 @@ TEST_CASE("figures of a table: efficiency, bound, bands", "[trace][metrics]") {
   CHECK_FALSE(advice[0].kernel.empty());
 }
 
+TEST_CASE("sizes bound the efficiency where the causal rule is not recorded", "[trace][metrics]") {
+  // 2 calls of 4 * 8 * 4096^2 * 64 FLOP in 1000 us are 68.7 TFLOPS of 708 at most.
+  const std::string without_model =
+                        replaced(k_row, ",2,100.0,500.0,,0.5,200.0,", ",2,nan,nan,,nan,nan,"),
+                    open = replaced(without_model, "'causal': False", "'causal': None");
+  const auto operation_of = [](const std::string& row, Result<AnalyzeResult>& result) {
+    Folder folder(k_head + row);
+    result = folder.run();
+    if (!result.ok()) FAIL(result.error().message());
+    return result->categories[0].metrics["operations"][0];
+  };
+  Result<AnalyzeResult> result = Error{ErrorCode::invalid, "", "", "", ""};
+  const Json low = operation_of(open, result);
+  CHECK(low["efficiency"]["efficiency_percent"].is_null());
+  CHECK(low["efficiency"]["most_efficiency_percent"] == 9.71);
+  CHECK(low["is_bottleneck"] == true);
+  CHECK(low["below_expected"] == true);
+  CHECK(low["verdict"] == "below its band, a bottleneck");
+  const std::string page = result->categories[0].findings;
+  CHECK(contains(page, "| at most 9.71% |"));
+  CHECK(contains(page, "| 40 to 60% | below its band, a bottleneck |"));
+  CHECK(contains(page, "- Efficiency: at most 9.71% of the peak of matrix_bf16\n"));
+  CHECK_FALSE(contains(page,
+                       "## Bottlenecks\n\nCriterion: more than 100 ms or 5 % of the category, "
+                       "and less than 40 % of peak.\n\nNone."));
+  CHECK(advice_for(result->categories[0].metrics).size() == 1);
+  // A bound above the band decides nothing.
+  const Json high = operation_of(replaced(open, "1000.0,\"[", "100.0,\"["), result);
+  CHECK(high["efficiency"]["most_efficiency_percent"] == 97.06);
+  CHECK(high["below_expected"].is_null());
+  CHECK(high["is_bottleneck"] == false);
+  CHECK(high["verdict"] == "not known");
+  CHECK(operation_of(k_row, result)["verdict"] == "below its band, a bottleneck");
+  CHECK(operation_of(replaced(k_row, ",200.0,", ",400.0,"), result)["verdict"] ==
+        "within its band");
+  // Without a size there is no bound.
+  const Json unsized = operation_of(replaced(open, "'N_KV': 4096", "'N_KV': None"), result);
+  CHECK(unsized["efficiency"]["most_efficiency_percent"].is_null());
+  CHECK(unsized["verdict"] == "not known");
+}
+
 TEST_CASE("what is not known is null and said, never a figure", "[trace][metrics]") {
   const auto efficiency = [](const std::string& row) {
     Folder folder(k_head + row);

@@ -183,6 +183,28 @@ TEST_CASE("a backtest asks at each step and hides what came later", "[engine][ad
   CHECK(made["steps"][2]["measured"].get<double>() == Approx(1.054).epsilon(0.001));
 }
 
+TEST_CASE("climbs that began after the register was fixed are summed alone",
+          "[engine][advise][backtest]") {
+  Bench bench;
+  const std::string older = kept("hopper-prefill-ends").string(),
+                    younger = kept("h200-few-rows").string();
+  const Json made = bench.call("advise", {{"backtest", {older, younger}}});
+  const auto day = made["register_day"].get<std::string>();
+  INFO(day);
+  REQUIRE(day.size() == 10);
+  REQUIRE(made["climbs"].size() == 2);
+  // By its date, not by its name: the register cites the older climb, so that one is never alone.
+  CHECK(made["climbs"][0]["after_register"] == false);
+  std::int64_t steps = 0;
+  for (const Json& climb : made["climbs"]) {
+    const bool is_younger = climb["began"].get<std::string>() > day;
+    CHECK(climb["after_register"] == is_younger);
+    if (is_younger) steps += climb["steps"].get<std::int64_t>();
+  }
+  CHECK(made["after_register"]["steps"] == steps);
+  CHECK(made["overall"]["steps"].get<std::int64_t>() > steps);
+}
+
 TEST_CASE("a backtest wants climbs that can be read", "[engine][advise][backtest]") {
   Bench bench;
   const auto absent = bench.engine->call("advise", {{"backtest", {"no-such-climb"}}});

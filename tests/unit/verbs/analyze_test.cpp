@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "core/json.hpp"
-#include "verbs/file_findings.hpp"
+#include <algorithm>
 
+#include "analyze/analysis.hpp"
+#include "core/json.hpp"
 #include "report/evidence.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
+#include "verbs/file_findings.hpp"
 
 using namespace wb;
 using namespace wb::verbs;
@@ -46,8 +48,10 @@ constexpr std::string_view k_table =
 
 TEST_CASE("A table of a file is explained for a device of the table", "[engine][analyze]") {
   Folder folder;
-  const auto result = folder.analyze(
-      {{"table", folder.file("t.csv", k_table)}, {"device", "L4"}, {"shape", "D=64 f16"}});
+  const auto result = folder.analyze({{"table", folder.file("t.csv", k_table)},
+                                      {"device", "L4"},
+                                      {"shape", "D=64 f16"},
+                                      {"all", true}});
   REQUIRE(result.ok());
   CHECK((*result)["device"] == "NVIDIA L4");
   for (const char* analysis :
@@ -58,6 +62,58 @@ TEST_CASE("A table of a file is explained for a device of the table", "[engine][
   const std::string text = (*result)["text"];
   CHECK(text.find("21.8 % of the f16 compute peak") != std::string::npos);
   CHECK(text.find("gap: how the times were taken") != std::string::npos);
+}
+
+TEST_CASE("The important findings are told, the others counted", "[engine][analyze]") {
+  Folder folder;
+  const std::string table = folder.file("t.csv", k_table);
+  Json args{{"table", table}, {"device", "L4"}, {"shape", "D=64 f16"}};
+  const auto few = folder.analyze(args);
+  args["all"] = true;
+  const auto all = folder.analyze(args);
+  REQUIRE(few.ok());
+  REQUIRE(all.ok());
+  CHECK((*few)["findings"] == (*all)["findings"]);
+  CHECK((*few)["order"] == (*all)["order"]);
+  const std::size_t n = (*few)["findings"].size();
+  REQUIRE(n > 12);
+  std::vector<std::size_t> order = (*few)["order"];
+  std::sort(order.begin(), order.end());
+  for (std::size_t i = 0; i < n; ++i) CHECK(order[i] == i);
+  const auto told = [&](const Json& answer) {
+    const std::string text = answer["text"];
+    return std::count_if(
+        answer["findings"].begin(), answer["findings"].end(), [&](const Json& finding) {
+          return text.find(finding["statement"].get<std::string>()) != std::string::npos;
+        });
+  };
+  CHECK(told(*few) == 12);
+  CHECK(told(*all) == static_cast<std::ptrdiff_t>(n));
+  const std::string text = (*few)["text"];
+  CHECK(text.find("and " + std::to_string(n - 12) + " more of less weight: --all shows them\n") !=
+        std::string::npos);
+  CHECK((*all)["text"].get<std::string>().find("--all") == std::string::npos);
+  // A reference that takes as long for 64 times the work makes every ratio doubtful, so it leads.
+  const std::size_t first = (*few)["order"][0];
+  CHECK((*few)["findings"][first]["analysis"] == "reference_check");
+}
+
+TEST_CASE("What was seen comes before facts, and ours before others", "[engine][analyze]") {
+  const auto finding = [](const char* analysis, Json figures) {
+    measure::Finding made;
+    made.analysis = analysis;
+    made.figures = std::move(figures);
+    return made;
+  };
+  const std::vector<measure::Finding> findings{
+      finding("working_set", Json::object()),
+      finding("roofline_share", {{"subject", "ours@1"}, {"headroom_ratio", 2.0}}),
+      finding("roofline_share", {{"subject", "rival"}, {"headroom_ratio", 3.0}}),
+      finding("roofline_share", {{"subject", "ours@1"}, {"headroom_ratio", 50.0}}),
+      finding("key_walk", {{"subject", "ours@1"}, {"verdict", "serial"}}),
+      finding("key_walk", {{"subject", "ours@1"}, {"verdict", "not serial"}})};
+  CHECK(analyze::by_importance(findings, "ours@1") == std::vector<std::size_t>{4, 3, 1, 5, 2, 0});
+  CHECK(analyze::by_importance({}, "ours@1").empty());
 }
 
 TEST_CASE("A device that is not known is named, and none costs only its peaks",
@@ -110,7 +166,8 @@ TEST_CASE("A profile's launches are those of ours where a table has that problem
                       {"device", "H200"},
                       {"shape", "D=64 f16"},
                       {"ncu", (source_dir() / "tests/data/ncu_speed_of_light.csv").string()},
-                      {"problem", "B=1 Hq=32 Sq=512 D=64 f16"}});
+                      {"problem", "B=1 Hq=32 Sq=512 D=64 f16"},
+                      {"all", true}});
   if (!result.ok()) FAIL(result.error().message());
   const std::string text = (*result)["text"];
   CHECK(text.find("launch: ours (us) on B=1 Hq=32 Sq=512 D=64 f16") != std::string::npos);

@@ -87,6 +87,43 @@ TEST_CASE("without a shared rival nothing is compared, and the message says what
   CHECK(message.find("--rivals") != std::string::npos);
 }
 
+TEST_CASE("a rival whose wrapper changed is the same while its versions are", "[engine][diff]") {
+  Bench bench;
+  const auto kept = [](const char* name) {
+    return source_dir() / "sessions" / (std::string(name) + ".tar.gz");
+  };
+  const Json answer = diff(bench, kept("h200-part1"), kept("h200-part1-whole"));
+  CHECK(has_change(answer, "sources of rival torch_default"));
+  CHECK_FALSE(has_change(answer, "rival torch_default"));
+  REQUIRE(answer["rivals"].size() == 1);
+  CHECK(answer["rivals"][0]["rival"] == "torch_default");
+  REQUIRE(answer["rivals"][0]["problems"].size() == 1);
+  CHECK(answer["rivals"][0]["problems"][0]["change"].is_number());
+  CHECK(answer["outcome"] != "not_comparable");
+  const auto message = answer["message"].get<std::string>();
+  CHECK(message.find("torch_default is called by other sources") != std::string::npos);
+  CHECK(message.find("torch 2.11.0+cu130") != std::string::npos);
+}
+
+TEST_CASE("a rival that is a kernel of its own is another one when its sources change",
+          "[engine][diff]") {
+  Bench bench;
+  const fs::path own = bench.folder.path() / "own";
+  fs::create_directories(own / "kernels");
+  fs::copy(source_dir() / "kernels" / "cpu_splitkv", own / "kernels" / "cpu_splitkv");
+  bench.roots.insert(bench.roots.begin(), own);
+  bench.worker.subjects["cpu_splitkv"] = Bench::with_time(50);
+  const fs::path one = run_session(bench, "one", 80, 50, {{"rivals", {"cpu_splitkv"}}});
+  const fs::path source = own / "kernels" / "cpu_splitkv" / "kernel.cpp";
+  const std::string text = bench.file_system.read(source, 1u << 26).value();
+  REQUIRE(bench.file_system.write_atomic(source, text + "\n// edited\n", Durability::none).ok());
+  const fs::path two = run_session(bench, "two", 60, 50, {{"rivals", {"cpu_splitkv"}}});
+  const Json answer = diff(bench, one, two);
+  CHECK(answer["outcome"] == "not_comparable");
+  CHECK(answer["message"].get<std::string>().find("cpu_splitkv was built from other sources") !=
+        std::string::npos);
+}
+
 TEST_CASE("suite and effort that changed are named; shared problems are still compared",
           "[engine][diff]") {
   Bench bench;

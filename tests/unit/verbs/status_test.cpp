@@ -33,6 +33,21 @@ TEST_CASE("a session without figures has a status that says so", "[engine][statu
   CHECK(tells_in(status["text"], "\nadvice     Run iterations"));
 }
 
+TEST_CASE("iterations are counted after the baseline, in every answer alike", "[engine][status]") {
+  Bench bench;
+  for (const auto& [name, count] : {std::pair{"ladder", 8}, std::pair{"n6-baseline", 4}}) {
+    const fs::path kept = source_dir() / "sessions" / (std::string(name) + ".tar.gz");
+    const Json status = bench.call("status", Json::object(), kept);
+    CHECK(status["iterations"] == count);
+    const std::string closed = std::to_string(count) + " closed, ";
+    CHECK(tells_in(status["text"], "iterations " + closed));
+    CHECK(tells_in(bench.call("report", Json::object(), kept)["text"],
+                   std::to_string(count) + " iterations closed after the baseline"));
+    CHECK(tells_in(bench.call("report", {{"kind", "full"}}, kept)["text"],
+                   std::to_string(count) + " iterations: "));
+  }
+}
+
 TEST_CASE("a win is adopted in the status", "[engine][status]") {
   Bench bench;
   bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
