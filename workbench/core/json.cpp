@@ -10,6 +10,8 @@
 
 #include "core/ascii.hpp"
 
+template class nlohmann::basic_json<>;
+
 namespace wb {
 namespace {
 

@@ -13,6 +13,9 @@
 
 #include "core/error.hpp"
 
+// Compiled once, in json.cpp, instead of in each source that uses JSON.
+extern template class nlohmann::basic_json<>;
+
 namespace wb {
 
 /// Keys are sorted: dump() of equal values gives equal text, which is safe to hash.

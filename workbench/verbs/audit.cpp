@@ -138,7 +138,7 @@ Result<Json> audit_body(const Services& services, const Json& args, const fs::pa
       continue;
     }
     WB_TRY_ASSIGN(const std::string bytes, read_report(services, paths[n], "audit"));
-    Audited audited = audit::audit_document(names[n], bytes, sources);
+    WB_TRY_ASSIGN(Audited audited, audit::audit_document(names[n], bytes, sources));
     pages.emplace_back(names[n], bytes);
     contradictions += audited.count(Severity::contradiction);
     doubtful += audited.count(Severity::doubtful);
