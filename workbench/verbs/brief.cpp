@@ -11,7 +11,7 @@
 #include "core/json.hpp"
 #include "engine/settings.hpp"
 #include "engine/verb.hpp"
-#include "problem/names.hpp"
+#include "problem/suite.hpp"
 #include "session/session.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/brief_facts.hpp"

@@ -13,7 +13,7 @@
 #include "engine/services.hpp"
 #include "engine/verb.hpp"
 #include "engine/worker.hpp"
-#include "problem/names.hpp"
+#include "problem/suite.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/standings.hpp"
