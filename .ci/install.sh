@@ -5,7 +5,7 @@ set -euo pipefail
 
 declare -A packages=(
   [build]="g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libssl-dev libcli11-dev liblua5.4-dev libgit2-dev libarchive-dev libmd4c-dev zlib1g-dev"
-  [test]="ccache catch2 python3 python3-venv git chromium strace"
+  [test]="ccache catch2 python3 python3-venv git chromium strace g++-11"
   [lint]="clang libclang-rt-dev clang-format"
 )
 
@@ -20,7 +20,7 @@ for group in "$@"; do
         # Ubuntu has it as a snap only: there the tests of pages say that they were skipped.
         command -v chromium >/dev/null && continue
         grep -q '^ID=ubuntu' /etc/os-release 2>/dev/null && continue ;;
-      g++ | cmake | git | python3 | clang | clang-format)
+      g++ | g++-11 | cmake | git | python3 | clang | clang-format)
         command -v "$package" >/dev/null && continue ;;
       pkg-config) command -v pkg-config >/dev/null && continue ;;
       ninja-build) command -v ninja >/dev/null && continue ;;

@@ -17,7 +17,7 @@
 #include "core/hash.hpp"
 #include "report/report.hpp"
 #include "session/session.hpp"
-#include "support/in_child.hpp"
+#include "support/processes.hpp"
 
 namespace {
 

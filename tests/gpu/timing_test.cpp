@@ -8,6 +8,7 @@
 #include "gpu/gpu.hpp"
 #include "measure/quantiles.hpp"
 #include "worker/cuda/device/params.hpp"
+#include "worker/cuda/graph_launches.hpp"
 #include "worker/cuda/stopwatch.hpp"
 #include "worker/settling.hpp"
 
@@ -100,6 +101,37 @@ TEST_CASE("hot samples tell a delay of known length, and their sum is no more th
     for (const double us : samples.call_us) sum_us += us * calls;
     CHECK(sum_us <= samples.wall_us);
   }
+}
+
+TEST_CASE("the nodes of a graph tell the launches that were recorded", "[gpu][timing]") {
+  WB_NEED_GPU(gpu);
+  StopwatchBench bench(gpu);
+  const auto kernel = StopwatchBench::must(bench.module->kernel("wb_spin"));
+  std::vector<KernelLaunch> launches;
+  const auto three_calls = [&]() -> CudaResult<void> {
+    const worker::cuda::device::SpinParams at_once{};
+    for (int i = 0; i < 3; ++i) {
+      WB_TRY(kernel.launch(bench.stream, {.x = 7, .y = 5, .threads = 96}, at_once));
+      WB_TRY(kernel.launch(bench.stream, {.x = 2, .threads = 32}, at_once));
+    }
+    return {};
+  };
+  const Graph graph =
+      StopwatchBench::must(Graph::record(bench.stream, three_calls, [&](GraphHandle recorded) {
+        launches = read_launches(gpu->functions(), recorded, 3);
+      }));
+  REQUIRE(graph.launch(bench.stream).ok());  // reading left it as it was
+  REQUIRE(bench.stream.synchronize().ok());
+  REQUIRE(launches.size() == 2);
+  CHECK(launches[0].kernel == "wb_spin");
+  CHECK(launches[0].grid == KernelLaunch::Size{7, 5, 1});
+  CHECK(launches[0].block == KernelLaunch::Size{96, 1, 1});
+  CHECK(launches[0].per_call == 1);
+  CHECK_FALSE(launches[0].cluster);
+  CHECK(launches[0].dynamic_shared_bytes == 0);
+  CHECK(launches[0].registers.value_or(0) > 0);
+  CHECK(launches[0].blocks_per_sm.value_or(0) > 0);
+  CHECK(launches[1].grid == KernelLaunch::Size{2, 1, 1});
 }
 
 TEST_CASE("a longer delay is longer: differences of one fiftieth are seen", "[gpu][timing]") {

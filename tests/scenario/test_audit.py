@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import pytest
+from support.commands import ROOT
 from support.kept import SESSIONS, kept, pack_as_before, report_of
 
 # Reports that are held against what `report` writes, byte for byte.
@@ -41,10 +42,93 @@ def test_recorded_sessions_are_what_their_logs_say(wb, tmp_path):
     assert answer["contradictions"] == answer["doubtful"] == 0
     assert len(answer["sessions"]) == len(SESSIONS)
     for one in answer["sessions"]:
+        # What the pages of this version conclude, made from the log.
+        assert one["sentences"] >= 10, one["session"]
         assert one["figures"] == 0, one["session"]
         assert any(gap.startswith("the report: ") for gap in one["gaps"]), one["session"]
         assert one["pages"] >= 2, one["session"]
         assert one["events"] > 100, one["session"]
+
+
+def test_conclusions_of_the_kept_reports_are_those_of_the_outcome(wb):
+    """The reports beside the archives, whose words may be of an older version."""
+    answer = json.loads(wb.run("audit", *SESSIONS, "--json").stdout)
+    assert len(answer["sessions"]) == len(SESSIONS)
+    found = [one for session in answer["sessions"] for one in session["findings"]]
+    assert [one for one in found if one["check"] == "conclusions"] == []
+    assert sum(session["sentences"] for session in answer["sessions"]) > 12 * len(SESSIONS)
+
+
+def old_blocks():
+    """Session, what must be found, and the lines of an older report."""
+    for block in (ROOT / "tests" / "data" / "old_conclusions.txt").read_text().split("=== ")[1:]:
+        session, *lines = block.splitlines()
+        finds = [line[4:] for line in lines if line.startswith("--- ")]
+        yield session, finds, [line for line in lines if not line.startswith("--- ")]
+
+
+@pytest.mark.parametrize(("session", "finds", "lines"), old_blocks())
+def test_faults_of_older_reports_are_found(wb, tmp_path, session, finds, lines):
+    page = tmp_path / "old.md"
+    page.write_text("\n".join(lines) + "\n")
+    words = ("audit", "--session", kept(session), page)
+    (held,) = wb.json(*words, check=1)["sessions"]
+    assert sorted(one["printed"] for one in held["findings"]) == sorted(finds)
+    for one in held["findings"]:
+        assert (one["check"], one["severity"]) == ("conclusions", "contradiction")
+        assert one["file"] == "old.md"
+
+
+@pytest.mark.parametrize("name", ["cpu-decode-f32", "n6-baseline"])
+def test_pages_of_a_log_that_is_cut_off_contradict_nothing(wb, unpacked, name):
+    whole = unpacked(name)
+    shutil.rmtree(whole / "reports")  # of the whole log
+    lines = (whole / "events.jsonl").read_bytes().splitlines(keepends=True)
+    sentences = []
+    for cut in (2, 40, *range(len(lines) // 8, len(lines), len(lines) // 8), len(lines) - 1):
+        (whole / "events.jsonl").write_bytes(b"".join(lines[:cut]))
+        (one,) = json.loads(wb.run("audit", whole, "--json").stdout)["sessions"]
+        found = [found for found in one["findings"] if found["check"] == "conclusions"]
+        assert found == [], cut
+        sentences.append(one["sentences"])
+    assert sentences[0] < sentences[-1]
+
+
+@pytest.mark.parametrize("name", ["ladder", "n6-baseline", "hopper-prefill"])
+def test_a_page_of_today_is_not_flagged(wb, tmp_path, name):
+    pages = []
+    for kind in ("session", "full", "handover", "root-cause"):
+        pages.append(tmp_path / f"{kind}.md")
+        words = ("report", "--kind", kind, "--session", kept(name), "--output", pages[-1])
+        wb.run(*words, check=0)
+    pages.append(tmp_path / "brief.txt")
+    pages[-1].write_text(wb.run("brief", "--session", kept(name), check=0).stdout)
+    answer = json.loads(wb.run("audit", "--session", kept(name), *pages, "--json").stdout)
+    (held,) = answer["sessions"]
+    assert held["findings"] == []
+    assert held["sentences"] > 20
+
+
+def test_no_page_advises_what_is_known_to_lose(wb):
+    """The recorded roadmap of hopper-prefill has one step, which the register knows to lose."""
+    session = ("--session", kept("hopper-prefill"))
+    whole = wb.run("report", "--kind", "full", *session, check=0).stdout
+    assert "- `fast_exp_polynomial`: known loser here" in whole
+    assert "\n| `fast_exp_polynomial`" not in whole
+    handover = wb.run("report", "--kind", "handover", *session, check=0).stdout
+    assert "fast_exp_polynomial" not in handover
+
+
+def test_what_is_used_on_a_few_problems_is_not_refuted(wb):
+    """Iteration 7 of ladder lost over the suite, and is the best on three problems."""
+    refuted = wb.json("brief", "--session", kept("ladder"))["refuted"]
+    assert len(refuted) == 2
+    assert not any(one["hypothesis"].startswith("wgmma") for one in refuted)
+    whole = wb.run("report", "--kind", "full", "--session", kept("ladder"), check=0).stdout
+    used = whole[whole.index("**Mechanism not confirmed over the suite") :]
+    assert "- iteration 7 [" in used.split("\n**")[0]
+    denied = whole[whole.index("**Mechanism not confirmed (do not try again") :]
+    assert "- iteration 7 [" not in denied.split("\n**")[0]
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -148,17 +148,36 @@ def there(own, tmp_path, monkeypatch):
     return Node(own.parents[1] / "bin" / "sdpa-wb", tmp_path, tmp_path / "its cache")
 
 
+def put_first(program, monkeypatch, script):
+    """From now on `program`, called g++, is the compiler. Returns what it says that it is."""
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return first_line(program)
+
+
+def first_line(compiler):
+    return subprocess.check_output([compiler, "--version"], text=True).partition("\n")[0]
+
+
 @pytest.fixture
 def another_compiler(tmp_path, monkeypatch):
     """A g++ that says another version of itself, so that what it makes is another artifact."""
-    program = tmp_path / "bin" / "g++"
-    program.parent.mkdir()
-    program.write_text(
-        f"#!/bin/sh\n[ \"$*\" = --version ] && echo 'g++ (Elsewhere) 99.1.0' && exit\n"
-        f'exec {shutil.which("g++")} "$@"\n'
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    says = "[ \"$*\" = --version ] && echo 'g++ (Elsewhere) 99.1.0' && exit"
+    script = f'{says}\nexec {shutil.which("g++")} "$@"'
+    return put_first(tmp_path / "bin" / "g++", monkeypatch, script)
+
+
+@pytest.fixture
+def another_real_compiler(tmp_path, monkeypatch):
+    """A g++ of another version, where one is installed beside the first."""
+    version = first_line("g++").split()[-1]
+    for number in range(11, 21):
+        program = shutil.which(f"g++-{number}")
+        if program and first_line(program).split()[-1] != version:
+            return put_first(tmp_path / "bin" / "g++", monkeypatch, f'exec {program} "$@"')
+    pytest.skip(f"no g++ beside that of {version} (.ci/install.sh test)")
 
 
 def exported(node, best):
@@ -175,11 +194,13 @@ def test_a_proof_beside_the_table_serves(there, own):
     assert exported(there, best) == best["proof"]["artifact_id"] == best["artifact_id"]
 
 
-def test_by_another_compiler_a_rule_serves_once_it_is_adopted(there, another_compiler, tmp_path):
+@pytest.mark.parametrize("compiler", ["another_compiler", "another_real_compiler"])
+def test_by_another_compiler_a_rule_serves_once_it_is_adopted(there, compiler, tmp_path, request):
+    says = request.getfixturevalue(compiler)
     done = there.run("best", "--problem", SMALL, "--proven")
     assert done.returncode == 2
     assert "what passed was compiled by g++" in done.stderr
-    assert "what g++ (Elsewhere) 99.1.0 makes here is another artifact" in done.stderr
+    assert f"what {says} makes here is another artifact" in done.stderr
     offered = re.search("offered: `sdpa-wb (dispatch adopt --problem '([^']+)')`", done.stderr)
     assert offered, done.stderr
     steady = ("--worker", there.program.with_name("sdpa-wb-worker"),

@@ -169,6 +169,13 @@ def test_a_session_with_an_iteration(wb):
     turns = [e["payload"] for e in log if e["type"] == "turn_measured"]
     assert {turn["plan"] for turn in turns} == {"hot", "cold", "eager"}
     assert all(turn["spot_pass"] for turn in turns)
+    recorded = [e["payload"] for e in log if e["type"] == "launches_recorded"]
+    assert len(recorded) == 1  # one subject on one problem, however many turns
+    launch = recorded[0]["launches"][0]
+    assert "mma_flash" in launch["kernel"]
+    assert launch["grid"][0] * launch["grid"][1] * launch["grid"][2] > 0
+    assert launch["registers"] > 0
+    assert launch["blocks_per_sm"] > 0
     # What NVML does not give on this host is named, figure by figure.
     assert environment["gpu"].get("driver_version") or environment["gpu"]["unknown"]
     for turn in turns:

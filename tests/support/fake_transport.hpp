@@ -76,6 +76,7 @@ struct FakeSubject {
   std::optional<Failure> load_failure, verdict_failure, turn_failure;
   std::vector<std::string> turn_flags;
   std::optional<measure::GpuConditions> conditions;  ///< of each turn
+  std::vector<measure::KernelLaunch> launches;       ///< of each call, as each turn tells
   /// What every tool says of it; a worker without tools unless a test says more.
   Outcome<protocol::ProfileResult> profile =
       protocol::ProfileResult{false, "a fake worker cannot profile", Json::object()};
@@ -321,6 +322,7 @@ class FakeWorker {
     result.flags = subject.turn_flags;
     if (is_sustained && subject.disturbed_when_sustained) result.flags = {"throttled"};
     result.conditions = subject.conditions;
+    result.launches = subject.launches;
     if (args.spot_check) result.spot = output_verdict(subject.spot_passes);
     return to_json(result);
   }

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <charconv>
 #include <map>
 
 namespace wb::analyze {
@@ -30,6 +32,33 @@ Finding build_finding(std::string statement, Json figures) {
 
 std::string more(std::int64_t count) {
   return count == 0 ? std::string() : " and " + fmt::to_string(count) + " more";
+}
+
+bool is_word_character(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/// The words of a template's arguments: "__half", "64", "Shape" of "flash<Shape<__half, 64>>".
+std::vector<std::string_view> argument_words(std::string_view kernel) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = std::min(kernel.find('<'), kernel.size()); at < kernel.size();) {
+    std::size_t end = at;
+    while (end < kernel.size() && is_word_character(kernel[end])) ++end;
+    if (end > at) words.push_back(kernel.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+/// True when a kernel for head dimensions of `size` may be used for `wanted`: the same, or the next
+/// multiple or power of two that kernels have.
+bool holds_head_dim(std::int64_t size, std::int64_t wanted) {
+  const auto next = [wanted](std::int64_t step) { return (wanted + step - 1) / step * step; };
+  if (size == wanted) return true;
+  for (const std::int64_t step : {8, 16, 32, 64, 128}) {
+    if (size == next(step)) return true;
+  }
+  return size == static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(wanted)));
 }
 
 }  // namespace
@@ -76,6 +105,30 @@ std::vector<Finding> build_findings(const variant::PtxasRecord& record, std::str
                       {{"code", code}, {"warnings", count}, {"kernel", first.kernel}}));
   }
   return findings;
+}
+
+bool may_serve(std::string_view kernel, const problem::Problem& problem) {
+  std::vector<Dtype> dtypes;
+  bool has_number = false, has_head_dim = false;
+  bool names_float = false;
+  for (const std::string_view word : argument_words(kernel)) {
+    if (word == "__half" || word == "half") dtypes.push_back(Dtype::f16);
+    if (word == "__nv_bfloat16" || word == "nv_bfloat16") dtypes.push_back(Dtype::bf16);
+    names_float = names_float || word == "float";
+    std::int64_t number = 0;
+    const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (fault != std::errc() || end != word.data() + word.size() || number < 1) continue;
+    has_number = true;
+    has_head_dim =
+        has_head_dim || holds_head_dim(number, problem.D) || holds_head_dim(number, problem.Dv);
+  }
+  // Beside a dtype of 16 bits, float is that of sums.
+  if (names_float && dtypes.empty()) dtypes.push_back(Dtype::f32);
+  if (!dtypes.empty() && std::find(dtypes.begin(), dtypes.end(), problem.dtype) == dtypes.end()) {
+    return false;
+  }
+  const bool is_cut = kernel.find("...") != std::string_view::npos;
+  return !has_number || has_head_dim || is_cut;
 }
 
 }  // namespace wb::analyze

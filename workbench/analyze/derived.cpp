@@ -9,25 +9,123 @@
 #include <cmath>
 #include <utility>
 
+#include "analyze/compiled_code.hpp"
 #include "analyze/evidence.hpp"
 #include "analyze/occupancy.hpp"
 #include "analyze/traffic.hpp"
 #include "core/json.hpp"
+#include "measure/launches.hpp"
 
 namespace wb::analyze {
 
 using measure::Evidence;
 using measure::Finding;
+using measure::KernelFacts;
 
 namespace {
 
-/// The share of an SM's warps that the registers of its hungriest kernel allow.
-std::optional<double> register_occupancy(const Evidence& evidence, const std::string& subject) {
+/// The launches that the log has of the subject on that problem.
+std::vector<const KernelFacts*> recorded_on(const Evidence& evidence, const std::string& subject,
+                                            const problem::Problem& problem) {
+  std::vector<const KernelFacts*> launches;
+  const std::string text = problem::to_text(problem);
+  for (const KernelFacts& kernel : evidence.kernels) {
+    if (kernel.source != k_recorded_source || kernel.subject != subject || !kernel.problem)
+      continue;
+    if (problem::to_text(*kernel.problem) == text) launches.push_back(&kernel);
+  }
+  return launches;
+}
+
+/// How it is known that a problem launches a kernel of the build.
+enum class LaunchProof { none, by_name, by_launch };
+
+LaunchProof proof_of(const std::vector<const KernelFacts*>& recorded, const std::string& kernel,
+                     const problem::Problem& problem) {
+  const auto has = [&](std::string_view name) {
+    return std::any_of(recorded.begin(), recorded.end(),
+                       [&](const KernelFacts* one) { return one->kernel == name; });
+  };
+  if (recorded.empty() || has(measure::k_nameless_launch)) {
+    return may_serve(kernel, problem) ? LaunchProof::by_name : LaunchProof::none;
+  }
+  return has(kernel) ? LaunchProof::by_launch : LaunchProof::none;
+}
+
+/// Whether a problem of the input launches that kernel of its build.
+bool is_used(const DerivedInput& input, const Evidence& evidence, const std::string& kernel) {
+  return input.problems.empty() ||
+         std::any_of(
+             input.problems.begin(), input.problems.end(), [&](const problem::Problem& problem) {
+               return proof_of(recorded_on(evidence, input.subject, problem), kernel, problem) !=
+                      LaunchProof::none;
+             });
+}
+
+std::int64_t spill_size(const variant::KernelResources& kernel) {
+  return std::max(kernel.spill_store_bytes, kernel.spill_load_bytes);
+}
+
+/// The kernel of the build that spills most of those that the problem launches.
+std::optional<Finding> spill_finding(const DerivedInput& input, const Evidence& evidence,
+                                     const problem::Problem& problem) {
+  if (!input.ptxas) return std::nullopt;
+  const auto recorded = recorded_on(evidence, input.subject, problem);
+  const variant::KernelResources* worst = nullptr;
+  LaunchProof proof = LaunchProof::none;
+  for (const variant::KernelResources& kernel : input.ptxas->kernels) {
+    if (spill_size(kernel) == 0) continue;
+    const LaunchProof found = proof_of(recorded, kernel.kernel, problem);
+    if (found == LaunchProof::none) continue;
+    if (worst != nullptr && spill_size(kernel) <= spill_size(*worst)) continue;
+    worst = &kernel;
+    proof = found;
+  }
+  if (worst == nullptr) return std::nullopt;
+  const bool is_seen = proof == LaunchProof::by_launch;
+  Finding finding;
+  finding.analysis = "spills";
+  finding.problem = problem::label(problem);
+  finding.statement = fmt::format(
+      "{} of {}, {} {}, stores {} and loads {} bytes of spilled registers a thread", worst->kernel,
+      input.subject, is_seen ? "which is launched on" : "by its name a kernel for", finding.problem,
+      worst->spill_store_bytes, worst->spill_load_bytes);
+  finding.figures = {{"subject", input.subject},
+                     {"kernel", worst->kernel},
+                     {"registers", worst->registers},
+                     {"spill_store_bytes", worst->spill_store_bytes},
+                     {"spill_load_bytes", worst->spill_load_bytes},
+                     {"spill_bytes", spill_size(*worst)},
+                     {"seen_by", is_seen ? "launch" : "name"}};
+  finding.events = input.build_events;
+  if (is_seen) {
+    const auto& events = recorded.front()->events;
+    finding.events.insert(finding.events.end(), events.begin(), events.end());
+  }
+  finding.unseen = "how often the spilled registers are stored and loaded";
+  return finding;
+}
+
+/// Whether a kernel that the input's problems launch spills more than a little; nothing where the
+/// record does not tell.
+std::optional<bool> spills_much(const DerivedInput& input, const Evidence& evidence) {
+  if (!input.ptxas || input.ptxas->kernels.empty()) return std::nullopt;
+  for (const variant::KernelResources& kernel : input.ptxas->kernels) {
+    if (spill_size(kernel) <= k_small_spill_bytes) continue;
+    if (is_used(input, evidence, kernel.kernel)) return true;
+  }
+  if (input.ptxas->spilling_left_out > 0) return std::nullopt;
+  return false;
+}
+
+/// The share of an SM's warps that the registers of the hungriest kernel in use allow.
+std::optional<double> register_occupancy(const DerivedInput& input, const Evidence& evidence) {
   const auto limits = sm_limits(evidence.device.architecture);
   if (!limits) return std::nullopt;
   std::optional<double> least;
-  for (const measure::KernelFacts& kernel : evidence.kernels) {
-    if (kernel.source != "ptxas" || kernel.subject != subject || !kernel.registers) continue;
+  for (const KernelFacts& kernel : evidence.kernels) {
+    if (kernel.source != "ptxas" || kernel.subject != input.subject || !kernel.registers) continue;
+    if (!is_used(input, evidence, kernel.kernel)) continue;
     const double frac = static_cast<double>(most_warps(*limits, *kernel.registers)) / limits->warps;
     least = std::min(least.value_or(frac), frac);
   }
@@ -62,7 +160,6 @@ std::optional<Finding> configuration_finding(const DerivedInput& input, const Ev
     });
   };
   const bool matrix = has({"tensor_core_mma", "tensor_core_wgmma"});
-  const bool ahead = has({"async_copy", "tma_copy", "multi_stage_pipeline"});
   Finding finding;
   finding.analysis = "configuration";
   finding.statement =
@@ -73,9 +170,9 @@ std::optional<Finding> configuration_finding(const DerivedInput& input, const Ev
                      {"has_wide_copies", has({"vectorized_loads", "async_copy", "tma_copy"})},
                      {"has_bank_layout", has({"bank_conflict_padding", "bank_conflict_swizzle"})},
                      {"splits_keys", has({"split_kv"})},
-                     {"hides_latency", matrix && ahead}};
-  if (input.spills) finding.figures["spills"] = *input.spills;
-  if (const auto frac = register_occupancy(evidence, input.subject)) {
+                     {"hides_latency", hides_latency(input)}};
+  if (const auto does = spills_much(input, evidence)) finding.figures["spills"] = *does;
+  if (const auto frac = register_occupancy(input, evidence)) {
     finding.figures["register_occupancy_frac"] = *frac;
   }
   finding.unseen = "whether the code does what its manifest says";
@@ -89,13 +186,14 @@ double least_fill(double least, double most) {
   return whole >= 1 ? whole / (whole + 1) : 0.0;
 }
 
-void add_waves(Finding& finding, const catalogue::LaunchRule& rule,
-               const catalogue::LaunchBounds& bounds, double units) {
+/// `resident`: blocks that share an SM; 0: not known.
+void add_waves(Finding& finding, std::int64_t resident, const catalogue::LaunchBounds& bounds,
+               double units) {
   const auto least = static_cast<double>(bounds.blocks_least),
              most = static_cast<double>(bounds.blocks_most);
   finding.figures["waves_most"] = most / units;  // with one block an SM; more make fewer waves
-  if (rule.resident == 0) return;
-  const auto places = units * static_cast<double>(rule.resident);
+  if (resident == 0) return;
+  const auto places = units * static_cast<double>(resident);
   finding.figures["waves_least"] = least / places;
   finding.figures["wave_fill_least_frac"] = least_fill(least / places, most / places);
   if (bounds.blocks_least == bounds.blocks_most) {
@@ -115,7 +213,7 @@ void add_demand(Finding& finding, const DerivedInput& input, const Evidence& evi
     const double bytes = requested + tensor_bytes(problem) - kv_bytes(problem);
     finding.figures["requested_share_most_frac"] =
         bytes / (one.measurement.median_us * 1e-6) / *bandwidth;
-    finding.events = one.events;
+    finding.events.insert(finding.events.end(), one.events.begin(), one.events.end());
     return;
   }
 }
@@ -123,9 +221,19 @@ void add_demand(Finding& finding, const DerivedInput& input, const Evidence& evi
 std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence& evidence,
                                       const problem::Problem& problem) {
   if (evidence.device.units <= 0) return std::nullopt;
-  const auto found = bounds_of(*input.rule, input.configuration, problem, evidence.device.units);
+  auto found = bounds_of(*input.rule, input.configuration, problem, evidence.device.units);
   if (!found) return std::nullopt;
-  const catalogue::LaunchBounds& bounds = *found;
+  catalogue::LaunchBounds& bounds = *found;
+  measure::Observation call;
+  call.problem = problem;
+  call.subject = input.subject;
+  const KernelFacts* seen = main_launch(evidence, call);
+  if (seen != nullptr) {
+    bounds.blocks_least = bounds.blocks_most = *seen->blocks;
+    if (seen->threads_per_block) {
+      bounds.threads_least = bounds.threads_most = *seen->threads_per_block;
+    }
+  }
   const auto units = static_cast<double>(evidence.device.units);
   const auto share = [units](std::int64_t blocks) {
     return std::min(1.0, static_cast<double>(blocks) / units);
@@ -136,13 +244,21 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
   Finding finding;
   finding.analysis = "launch_rule";
   finding.problem = problem::label(problem);
-  finding.statement = fmt::format(
-      "derived, not measured: by the launch rule of {} {} has {} {} of {} query rows for {} {} on "
-      "{}",
-      input.rule->kernel, input.subject, range(bounds.blocks_least, bounds.blocks_most),
-      evidence.device.backend == "cuda" ? "blocks" : "tasks",
-      range(bounds.rows_least, bounds.rows_most), evidence.device.units, unit_word(evidence.device),
-      finding.problem);
+  const std::string blocks = fmt::format("{} {}", range(bounds.blocks_least, bounds.blocks_most),
+                                         evidence.device.backend == "cuda" ? "blocks" : "tasks");
+  const std::string rows = range(bounds.rows_least, bounds.rows_most);
+  const std::string where = fmt::format("{} {} on {}", evidence.device.units,
+                                        unit_word(evidence.device), finding.problem);
+  finding.statement =
+      seen != nullptr
+          ? fmt::format(
+                "{} launches {} for {}; derived, not measured: by the launch rule of {} each "
+                "takes {} query rows",
+                input.subject, blocks, where, input.rule->kernel, rows)
+          : fmt::format(
+                "derived, not measured: by the launch rule of {} {} has {} of {} query rows "
+                "for {}",
+                input.rule->kernel, input.subject, blocks, rows, where);
   finding.figures = {{"subject", input.subject},
                      {"blocks_least", bounds.blocks_least},
                      {"blocks_most", bounds.blocks_most},
@@ -162,18 +278,40 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
     finding.figures["whole_warps"] = whole(bounds.threads_least) && whole(bounds.threads_most);
     finding.figures["working_frac"] = bounds.working_frac;
   }
-  add_waves(finding, *input.rule, bounds, units);
+  if (seen != nullptr) finding.events = seen->events;
+  add_waves(
+      finding,
+      seen != nullptr && seen->blocks_per_unit ? *seen->blocks_per_unit : input.rule->resident,
+      bounds, units);
   add_demand(finding, input, evidence, problem, requested);
-  finding.unseen = "the launch itself, which no tool saw";
+  finding.unseen = seen != nullptr ? "which rows and keys a block takes"
+                                   : "the launch itself, which no tool saw";
   return finding;
 }
 
 }  // namespace
 
+bool hides_latency(const DerivedInput& input) {
+  if (input.manifest == nullptr) return false;
+  const std::vector<std::string> techniques = techniques_of(input);
+  const auto has = [&](std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+      return std::find(techniques.begin(), techniques.end(), word) != techniques.end();
+    });
+  };
+  return has({"tensor_core_mma", "tensor_core_wgmma"}) &&
+         has({"async_copy", "tma_copy", "multi_stage_pipeline"});
+}
+
 std::vector<Finding> derived_findings(const DerivedInput& input, const Evidence& evidence) {
   std::vector<Finding> findings;
   if (input.manifest == nullptr) return findings;
   if (auto found = configuration_finding(input, evidence)) findings.push_back(*std::move(found));
+  for (const problem::Problem& problem : input.problems) {
+    if (auto found = spill_finding(input, evidence, problem)) {
+      findings.push_back(*std::move(found));
+    }
+  }
   if (input.rule == nullptr) return findings;
   for (const problem::Problem& problem : input.problems) {
     if (auto found = launch_finding(input, evidence, problem)) {

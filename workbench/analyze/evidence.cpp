@@ -14,6 +14,7 @@
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "core/text.hpp"
+#include "measure/launches.hpp"
 
 namespace wb::analyze {
 
@@ -129,6 +130,39 @@ void add_profile(Evidence& evidence, const Json& payload, std::int64_t event) {
   const Json& records = member_of(payload, "records");
   if (!problem.ok() || !records.is_object()) return;
   add_launches(evidence, list_of(records, "launches"), subject, *problem, tool, {event});
+}
+
+void add_recorded_launches(Evidence& evidence, const Json& payload, std::int64_t event) {
+  const std::string subject = text_of(payload, "subject");
+  const auto problem = problem::parse_problem(text_of(payload, "problem"));
+  const auto launches = measure::launches_from_json(list_of(payload, "launches"));
+  if (subject.empty() || !problem.ok() || !launches.ok()) return;
+  const std::string text = problem::to_text(*problem);
+  const bool is_known =
+      std::any_of(evidence.kernels.begin(), evidence.kernels.end(), [&](const KernelFacts& kernel) {
+        return kernel.subject == subject && kernel.problem && kernel.blocks &&
+               problem::to_text(*kernel.problem) == text;
+      });
+  if (is_known) return;
+  for (const measure::KernelLaunch& launch : *launches) {
+    KernelFacts kernel;
+    kernel.subject = subject;
+    kernel.kernel = launch.kernel;
+    kernel.source = k_recorded_source;
+    kernel.problem = *problem;
+    kernel.grid = measure::size_text(launch.grid);
+    kernel.block = measure::size_text(launch.block);
+    kernel.blocks = product_of(kernel.grid);
+    kernel.threads_per_block = product_of(kernel.block);
+    kernel.registers = launch.registers;
+    kernel.static_shared_bytes = launch.static_shared_bytes;
+    kernel.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+    kernel.blocks_per_unit = launch.blocks_per_sm;
+    // The only launch of a call is all of it; of several nothing tells the durations.
+    if (launches->size() == 1 && launch.per_call == 1) kernel.share_frac = 1.0;
+    kernel.events = {event};
+    evidence.kernels.push_back(std::move(kernel));
+  }
 }
 
 void add_ptxas(Evidence& evidence, const variant::PtxasRecord& record, const std::string& subject,

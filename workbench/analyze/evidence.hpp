@@ -25,6 +25,13 @@ void add_launches(measure::Evidence& evidence, const Json& launches, const std::
                   const problem::Problem& problem, const std::string& source,
                   const std::vector<std::int64_t>& events);
 
+/// Source of facts from launches_recorded events.
+inline constexpr std::string_view k_recorded_source = "graph";
+
+/// Adds the launches of a launches_recorded payload, unless a tool saw that subject on that
+/// problem, which tells more, or they were added before. Malformed ones are skipped.
+void add_recorded_launches(measure::Evidence& evidence, const Json& payload, std::int64_t event);
+
 /// Adds ptxas' facts about a build's kernels.
 void add_ptxas(measure::Evidence& evidence, const variant::PtxasRecord& record,
                const std::string& subject, const std::vector<std::int64_t>& events);
@@ -60,7 +67,8 @@ struct ComputeRoof {
 [[nodiscard]] std::optional<std::int64_t> most_blocks(const measure::Evidence& evidence,
                                                       const measure::Observation& observation);
 
-/// The main launch of a call: the one with the largest share of kernel time, else the most threads.
+/// The main launch of a call: the one with the largest share of kernel time, else with the most
+/// threads, weighed by their registers where they are known.
 /// Null when no tool saw one (launch.cpp).
 [[nodiscard]] const measure::KernelFacts* main_launch(const measure::Evidence& evidence,
                                                       const measure::Observation& observation);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The launch of each call's main kernel: how many SMs its blocks can reach, how many waves they
 // make and how full the last one is, how many threads are resident, and how often that many blocks
-// request K and V. Only with grid and block from a tool; nothing is inferred.
+// request K and V. Only with grid and block from a tool or from the recorded graph; nothing is
+// inferred.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,8 +36,18 @@ std::optional<Occupancy> occupancy_of(const Device& device, const KernelFacts& k
   const bool is_known = kernel.threads_per_block && kernel.registers &&
                         kernel.static_shared_bytes && kernel.dynamic_shared_bytes;
   if (!limits || !is_known) return std::nullopt;
-  return occupancy(*limits, {*kernel.threads_per_block, *kernel.registers,
-                             *kernel.static_shared_bytes + *kernel.dynamic_shared_bytes});
+  auto result = occupancy(*limits, {*kernel.threads_per_block, *kernel.registers,
+                                    *kernel.static_shared_bytes + *kernel.dynamic_shared_bytes});
+  // The driver knows the device that it runs on; what it says is untrusted, so it must be possible.
+  if (!result || !kernel.blocks_per_unit || *kernel.blocks_per_unit < 1) return result;
+  const std::int64_t warps_per_block =
+      (*kernel.threads_per_block + k_warp_threads - 1) / k_warp_threads;
+  const std::int64_t warps = *kernel.blocks_per_unit * warps_per_block;
+  if (*kernel.blocks_per_unit > limits->blocks || warps > limits->warps) return result;
+  result->blocks = *kernel.blocks_per_unit;
+  result->warps = warps;
+  result->frac = static_cast<double>(warps) / limits->warps;
+  return result;
 }
 
 struct Coverage {
@@ -100,7 +111,9 @@ void add_shared_memory(Finding& finding, const Device& device, const KernelFacts
 }
 
 void add_reads(Finding& finding, const Observation& observation, const KernelFacts& kernel) {
-  // With other kernels taking part, keys may be split or scores may go through memory.
+  // With other kernels taking part, keys may be split or scores may go through memory. A recorded
+  // graph tells no durations, so there only a single launch has a share.
+  if (kernel.source == k_recorded_source && !kernel.share_frac) return;
   if (kernel.share_frac && *kernel.share_frac < k_whole_share) return;
   const auto rows = implied_rows(observation.problem, *kernel.blocks);
   if (!rows) return;
@@ -167,6 +180,7 @@ Finding finding_of(const Device& device, const Observation& observation,
   if (coverage.waves) {
     finding.figures["blocks_per_unit"] = coverage.resident->blocks;
     finding.figures["occupancy_frac"] = coverage.resident->frac;
+    finding.figures["hides_latency"] = false;  // unless its manifest says so (derived.hpp)
     finding.figures["limited_by"] = coverage.resident->limited_by;
     finding.figures["waves"] = *coverage.waves;
     finding.figures["wave_fill_frac"] = *coverage.full_frac;
@@ -218,9 +232,11 @@ Finding not_seen(const Evidence& evidence, const Observation& observation) {
 }  // namespace
 
 const KernelFacts* main_launch(const Evidence& evidence, const Observation& observation) {
+  // The registers of all its threads: a kernel that merges parts has as many threads and few.
   const auto size = [](const KernelFacts& kernel) {
     return static_cast<double>(*kernel.blocks) *
-           static_cast<double>(kernel.threads_per_block.value_or(1));
+           static_cast<double>(kernel.threads_per_block.value_or(1)) *
+           static_cast<double>(std::max<std::int64_t>(kernel.registers.value_or(1), 1));
   };
   const KernelFacts* best = nullptr;
   for (const KernelFacts& kernel : evidence.kernels) {

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <stdexcept>
+#include <utility>
 
 namespace wb {
 namespace {
@@ -150,6 +152,31 @@ std::string Error::message() const {
   if (!cause.empty()) line += ": " + cause;
   if (!next.empty()) line += "; " + next;
   return printable(line, std::string::npos);
+}
+
+namespace {
+constexpr std::array<std::pair<Invalidity, std::string_view>, 6> k_words{{
+    {Invalidity::constraints, "constraints"},
+    {Invalidity::compile, "compile"},
+    {Invalidity::runtime, "runtime"},
+    {Invalidity::timeout, "timeout"},
+    {Invalidity::correctness, "correctness"},
+    {Invalidity::environment, "environment"},
+}};
+}  // namespace
+
+std::string_view to_string(Invalidity value) {
+  for (const auto& [key, word] : k_words) {
+    if (key == value) return word;
+  }
+  return "environment";
+}
+
+std::optional<Invalidity> parse_invalidity(std::string_view word) {
+  for (const auto& [key, text] : k_words) {
+    if (text == word) return key;
+  }
+  return std::nullopt;
 }
 
 }  // namespace wb

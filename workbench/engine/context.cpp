@@ -10,7 +10,7 @@
 #include "engine/recorded.hpp"
 #include "engine/spending.hpp"
 #include "engine/worker.hpp"
-#include "measure/floors.hpp"
+#include "measure/figures.hpp"
 
 namespace wb::engine {
 namespace {

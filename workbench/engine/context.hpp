@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,8 @@ struct HeldSession {
   std::vector<Subject> rivals;  ///< rivals that passed their verdict
   std::int64_t iteration = -1;  ///< iteration of the events being logged; -1 outside
   bool device_checked = false;  ///< device compared with the one that the session recorded
+  /// Subjects and problems whose launches the log has; empty until it was asked.
+  std::optional<std::set<std::pair<std::string, std::string>>> with_launches;
 };
 
 struct Context : HeldSession {

@@ -108,10 +108,29 @@ Result<void> add_kernels(const Context& context, const Subject& subject, Evidenc
   const IterationView& where = here == nullptr ? view->outside : *here;
   analyze::add_ptxas(evidence, subject.artifact.record.ptxas, subject.label,
                      events_of_builds(where, subject.artifact.id));
+  add_recorded_launches(*view, evidence);
   return {};
 }
 
 }  // namespace
+
+void add_recorded_launches(const SessionView& view, Evidence& evidence) {
+  const auto& observed = evidence.observations;
+  const auto is_asked_for = [&](const Fact& fact) {
+    return observed.empty() ||
+           std::any_of(observed.begin(), observed.end(), [&](const measure::Observation& one) {
+             return one.subject == text_of(fact.payload, "subject") &&
+                    to_text(one.problem) == text_of(fact.payload, "problem");
+           });
+  };
+  const auto add = [&](const IterationView& part) {
+    for (const Fact& fact : part.launches) {
+      if (is_asked_for(fact)) analyze::add_recorded_launches(evidence, fact.payload, fact.seq);
+    }
+  };
+  for (const IterationView& iteration : view.iterations) add(iteration);
+  add(view.outside);
+}
 
 Result<Outcome<protocol::ProfileResult>> inspect_call(Context& context, const Subject& subject,
                                                       const Problem& problem,

@@ -7,9 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "measure/finding.hpp"
 #include "protocol/protocol.hpp"
+
+namespace wb::session {
+struct SessionView;
+}  // namespace wb::session
 
 namespace wb::engine {
 
@@ -38,6 +42,10 @@ Result<std::vector<measure::Finding>> record_findings(Context& context,
                                                       const TimingRequest& request,
                                                       const TimingResult& result,
                                                       std::size_t subject);
+
+/// Adds the launches that the log has of what the evidence observes; where it observes nothing,
+/// all.
+void add_recorded_launches(const session::SessionView& view, measure::Evidence& evidence);
 
 /// Logs the compiler's warnings about a build as findings on the last variant_built of this
 /// artifact in the running iteration, or outside. Logged once per artifact, also when it comes from

@@ -14,7 +14,7 @@
 #include "engine/spending.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
-#include "measure/floors.hpp"
+#include "measure/figures.hpp"
 #include "measure/statistics.hpp"
 #include "problem/suite.hpp"
 

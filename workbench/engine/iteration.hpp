@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json.hpp"
 #include "engine/subject.hpp"
 #include "measure/figures.hpp"

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
 #include "problem/suite.hpp"
 #include "variant/builder.hpp"

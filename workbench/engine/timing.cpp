@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "engine/comparing.hpp"
 #include "engine/context.hpp"
 #include "engine/first_calls.hpp"
@@ -92,6 +94,39 @@ Json turn_event(const Context& context, const TimingRequest& request, const Turn
   return event;
 }
 
+/// The subjects and problems whose launches the session's log has.
+std::set<std::pair<std::string, std::string>> logged_launches(const session::SessionView& view) {
+  std::set<std::pair<std::string, std::string>> logged;
+  const auto add = [&](const session::IterationView& part) {
+    for (const session::Fact& fact : part.launches) {
+      logged.emplace(text_of(fact.payload, "subject"), text_of(fact.payload, "problem"));
+    }
+  };
+  for (const session::IterationView& iteration : view.iterations) add(iteration);
+  add(view.outside);
+  return logged;
+}
+
+/// Once for each subject and problem. A search times many configurations, of which the winner is
+/// confirmed, so its own turns leave them out.
+Result<void> log_launches(Context& context, const TimingRequest& request, const TurnSlot& slot,
+                          const std::vector<measure::KernelLaunch>& launches) {
+  if (launches.empty() || !context.session || request.phase == "tune") return {};
+  if (!context.with_launches) {
+    WB_TRY_ASSIGN(const session::SessionView* view,
+                  context.session->current(session::FoldDepth::full));
+    context.with_launches = logged_launches(*view);
+  }
+  const std::string& subject = request.subjects[slot.subject]->label;
+  const std::string problem = to_text(request.problems[slot.problem]);
+  if (!context.with_launches->emplace(subject, problem).second) return {};
+  WB_TRY(context.log("launches_recorded", {{"iteration", context.iteration_or_null()},
+                                           {"subject", subject},
+                                           {"problem", problem},
+                                           {"launches", to_json(launches)}}));
+  return {};
+}
+
 /// The requested positions of a round, as a half-open range: [first, second).
 std::pair<std::size_t, std::size_t> positions_of(RoundPart part, std::size_t round_size) {
   return {part == RoundPart::second_half ? round_size / 2 : 0,
@@ -154,6 +189,7 @@ Result<std::optional<Turn>> request_turn(Context& context, const TimingRequest& 
   auto& range = result.events[slot.problem];
   if (range.first == 0) range.first = seq;
   range.second = seq;
+  WB_TRY(log_launches(context, request, slot, answer->launches));
   if (answer->spot && !answer->spot->pass) {
     lane.failure =
         Failure{Invalidity::correctness, "a timed output was wrong: " + answer->spot->reason, ""};

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
 #include "measure/figures.hpp"
 #include "measure/first_calls.hpp"

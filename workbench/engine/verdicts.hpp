@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "engine/subject.hpp"
 

@@ -31,16 +31,17 @@ struct Observation {
 /// call. What the source does not report is absent.
 struct KernelFacts {
   std::string subject, kernel;
-  std::string source;  ///< "ptxas", "ncu", "torch.profiler", "table"
+  std::string source;  ///< "ptxas", "ncu", "torch.profiler", "table", "graph" (recorded launches)
   /// The profiled call's; absent for facts of compiled code.
   std::optional<problem::Problem> problem;
   std::optional<std::int64_t> blocks, threads_per_block;
   std::string grid, block;                ///< as the tool prints them: "(8, 32, 1)"; else empty
   std::optional<std::int64_t> registers;  ///< per thread
   std::optional<std::int64_t> static_shared_bytes, dynamic_shared_bytes;  ///< per block
-  std::optional<double> share_frac;       ///< of the summed time of the call's kernels
-  std::map<std::string, double> metrics;  ///< from ncu: "name [unit]" in base units
-  std::vector<std::string> advice;        ///< from ncu's rules, in its words
+  std::optional<std::int64_t> blocks_per_unit;  ///< resident at once, as the driver says
+  std::optional<double> share_frac;             ///< of the summed time of the call's kernels
+  std::map<std::string, double> metrics;        ///< from ncu: "name [unit]" in base units
+  std::vector<std::string> advice;              ///< from ncu's rules, in its words
   std::vector<std::int64_t> events;
 };
 

@@ -234,11 +234,22 @@ Measured::Measured(const SessionView& view) {
   }
   for (const Fact& fact : view.outside.comparisons) facts[fact.seq] = {&fact, true};
   for (const auto& [seq, item] : facts) read_comparison(*item.first, item.second);
+  name_only_problem(member(member(view.opened.payload, "suite"), "problems"));
   for (auto& [key, row] : rows) {
     for (const std::string& name : row.subjects()) {
       if (!stands(name, key.problem)) row.remove(name);
     }
   }
+}
+
+void Measured::name_only_problem(const Json& suite) {
+  if (!suite.is_array() || suite.size() != 1) return;
+  const std::string only = text(suite.front(), "problem");
+  std::map<RowKey, Row> named;
+  for (const auto& [key, row] : rows) {
+    if (key.problem.empty()) named.emplace(RowKey{only, key.plan, key.regime}, row);
+  }
+  rows.merge(named);
 }
 
 void Measured::find_rivals(const SessionView& view) {

@@ -85,6 +85,8 @@ struct Measured {
 
  private:
   void find_rivals(const session::SessionView& view);
+  /// Over a suite of one problem the objective is that problem. Older logs compare only the former.
+  void name_only_problem(const Json& suite);
   void read_verdicts(const session::IterationView& part);
   void read_comparison(const session::Fact& fact, bool is_outside);
 };

@@ -10,7 +10,7 @@
 #include "core/json.hpp"
 #include "outcome/choice.hpp"
 #include "outcome/measured.hpp"
-#include "problem/names.hpp"
+#include "problem/suite.hpp"
 
 namespace wb::outcome {
 
@@ -273,6 +273,11 @@ const Group* Outcome::main_group() const {
 const Choice* Outcome::chosen() const {
   const Group* group = main_group();
   return group == nullptr ? nullptr : &group->by_problem;
+}
+
+bool Outcome::takes(std::string_view variant) const {
+  return variant != start && std::any_of(recommendation.parts.begin(), recommendation.parts.end(),
+                                         [&](const Part& part) { return part.variant == variant; });
 }
 
 Outcome outcome_of(const SessionView& view) {

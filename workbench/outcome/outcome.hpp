@@ -149,6 +149,8 @@ struct Outcome {
   [[nodiscard]] const Group* main_group() const;
   /// What it recommends to use; nullptr when nothing is measured.
   [[nodiscard]] const Choice* chosen() const;
+  /// True for a variant other than the start that it recommends to use, on one problem at least.
+  [[nodiscard]] bool takes(std::string_view variant) const;
 };
 
 /// Needs a view of full depth: a brief one has no comparisons. Any view gives an outcome; what a

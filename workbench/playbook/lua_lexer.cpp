@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "playbook/lua_scopes.hpp"
+#include "playbook/lua_program.hpp"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/json.hpp"
-#include "playbook/lua_scopes.hpp"
+#include "playbook/lua_program.hpp"
 
 namespace wb::playbook::lua {
 namespace {

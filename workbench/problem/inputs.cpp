@@ -9,7 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "core/half.hpp"
+#include "core/dtype.hpp"
 #include "problem/parallel.hpp"
 #include "problem/philox.hpp"
 

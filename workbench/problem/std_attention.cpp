@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/half.hpp"
+#include "core/dtype.hpp"
 #include "problem/attention.hpp"
 #include "problem/inner_loops.hpp"
 

@@ -3,8 +3,11 @@
 // (docs/contracts/measurement.md). Wherever a suite is accepted, so is one problem text.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/files.hpp"
@@ -36,5 +39,15 @@ Result<std::map<std::string, Suite>> load_suites(const FileSystem& file_system,
 
 /// A suite made of one problem; its name is "problem".
 Suite suite_of(const Problem& problem);
+
+// Short names for problems without a name in their suite. The full text is only in the problem
+// table; elsewhere a name that fits into a table cell is used.
+
+/// "B1_H8_S1x4096_D64_f32" for "B=1 Hq=8 Hkv=8 Sq=1 Skv=4096 D=64 f32 causal=none": equal sizes are
+/// written once, defaults left out. Other text is returned unchanged.
+std::string short_name(std::string_view text);
+
+/// Elements of the output, B * Hq * Sq * Dv; nothing when the text is no problem.
+std::optional<std::int64_t> output_elements(std::string_view text);
 
 }  // namespace wb::problem

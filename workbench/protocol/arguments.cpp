@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The arguments of each request to and from JSON. docs/contracts/worker_protocol.md lists the same
 // fields.
+#include "protocol/arguments.hpp"
+
 #include <algorithm>
 
 #include "core/files.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
-#include "protocol/fields.hpp"
 #include "protocol/protocol.hpp"
 
 namespace wb::protocol {

@@ -11,11 +11,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json.hpp"
 #include "device/cpu_limits.hpp"
 #include "device/device.hpp"
 #include "measure/conditions.hpp"
+#include "measure/launches.hpp"
 #include "measure/plan.hpp"
 #include "problem/call_form.hpp"
 #include "problem/inputs.hpp"
@@ -214,6 +215,8 @@ struct TurnResult {
   std::optional<measure::GpuConditions> conditions = {};  ///< on a GPU, read by the supervisor
   /// Where the peaks of hello would refuse this time: found higher by calibrating again.
   std::optional<device::Device> device = {};
+  /// Of one call of a compiled variant on a GPU, as its process says. Absent from older workers.
+  std::vector<measure::KernelLaunch> launches = {};
 };
 
 /// Single calls of loaded subjects, in turns: each on unseen inputs, then once more on the same

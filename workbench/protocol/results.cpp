@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/json.hpp"
-#include "protocol/fields.hpp"
+#include "protocol/arguments.hpp"
 #include "protocol/protocol.hpp"
 
 namespace wb::protocol {
@@ -213,6 +213,7 @@ Json to_json(const TurnResult& message) {
   if (message.conditions) json["conditions"] = to_json(*message.conditions);
   if (message.spot) json["spot"] = to_json(*message.spot);
   if (message.device) json["device"] = to_json(*message.device);
+  if (!message.launches.empty()) json["launches"] = to_json(message.launches);
   return json;
 }
 
@@ -234,6 +235,10 @@ Result<void> from_json(const Json& json, TurnResult& message) {
   message.device.reset();
   if (const Json* device = reader.member("device")) {
     WB_TRY_ASSIGN(message.device, device::device_from_json(*device));
+  }
+  message.launches.clear();
+  if (const Json* launches = reader.member("launches")) {
+    WB_TRY_ASSIGN(message.launches, measure::launches_from_json(*launches));
   }
   return reader.finish();
 }

@@ -14,7 +14,7 @@
 
 #include "core/json_fwd.hpp"
 #include "measure/conditions.hpp"
-#include "problem/names.hpp"
+#include "problem/suite.hpp"
 #include "report/fields.hpp"
 #include "session/list_prices.hpp"
 #include "session/view.hpp"

@@ -205,15 +205,17 @@ std::string iterations_section(const Page& page) {
 
 std::string hypotheses_section(const Page& page) {
   const Facts& facts = page.facts;
-  std::vector<const IterationView*> confirmed, below, denied, undecided;
+  std::vector<const IterationView*> confirmed, below, denied, used, undecided;
   for (const IterationView* iteration : facts.tries) {
     const auto decided = session::decided_prediction(*iteration);
     const auto mechanism = decided ? decided->mechanism : measure::Mechanism::undecided;
     const bool is_below = decided && decided->size == measure::GainSize::below;
-    (mechanism == measure::Mechanism::undecided       ? undecided
-     : mechanism == measure::Mechanism::not_confirmed ? denied
-     : is_below                                       ? below
-                                                      : confirmed)
+    const bool is_used = page.conclusion.takes(candidate_label(*iteration));
+    (mechanism == measure::Mechanism::undecided                  ? undecided
+     : mechanism == measure::Mechanism::not_confirmed && is_used ? used
+     : mechanism == measure::Mechanism::not_confirmed            ? denied
+     : is_below                                                  ? below
+                                                                 : confirmed)
         .push_back(iteration);
   }
   std::string out = "## Hypotheses\n\n";
@@ -244,6 +246,8 @@ std::string hypotheses_section(const Page& page) {
   group("Mechanism confirmed", confirmed, false);
   group("Mechanism confirmed, but gained less than predicted", below, false);
   group("Mechanism not confirmed (do not try again on these problems without new evidence)", denied,
+        false);
+  group("Mechanism not confirmed over the suite, yet the best on some of its problems", used,
         false);
   group("Undecided", undecided, true);
   return out;

@@ -15,7 +15,7 @@ namespace wb::search {
 /// Blocks until there is an answer. Errors: those of the program; canceled.
 using AskProgram = std::function<Result<Json>(const Json& question)>;
 
-// Questions to a program with an executor (tune/remote_evaluator.hpp):
+// Questions to a program with an executor (tune/evaluation_exchange.hpp):
 //   {ask: "remote_capacity"} -> {in_flight}: 0 without one
 //   {ask: "evaluate", number, request} -> {}: starts the evaluation
 //   {ask: "replies", patience_s} -> {replies: [{number, text} or {number, fault}]}

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
 #include "measure/figures.hpp"
 #include "measure/plan.hpp"

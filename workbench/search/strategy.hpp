@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "measure/figures.hpp"
 #include "measure/plan.hpp"

@@ -97,6 +97,7 @@ inline constexpr std::array k_rules{
     to_slot("hypothesis_decided", &IterationView::hypothesis),
     of_kind("incumbent_changed", EventKind::incumbent),
     to_list("profile_taken", &IterationView::profiles),
+    to_list("launches_recorded", &IterationView::launches, false),
     to_list("note", &IterationView::notes),
     to_session("environment_recorded", &SessionView::environment),
     to_session("playbook_started", &SessionView::playbook),

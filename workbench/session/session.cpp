@@ -10,7 +10,6 @@
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "session/commits.hpp"
-#include "session/lost_tail.hpp"
 #include "session/session_state.hpp"
 
 namespace wb::session {

@@ -40,7 +40,8 @@ struct VerdictFact : Fact {  ///< the payload lacks `runs`
 struct IterationView {
   std::int64_t number = 0;  ///< 0 is the baseline
   Fact opened;
-  std::vector<Fact> built, evaluations, comparisons, first_calls, findings, profiles, costs, notes;
+  std::vector<Fact> built, evaluations, comparisons, first_calls, findings, profiles, launches,
+      costs, notes;
   std::vector<VerdictFact> verdicts;
   std::vector<std::int64_t> turns;  ///< seq of turn_measured events; payloads on demand
   std::optional<Fact> hypothesis, incumbent_changed, closed, committed;

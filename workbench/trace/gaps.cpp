@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "trace/prepare.hpp"
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "trace/op_names.hpp"
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 namespace {
@@ -134,12 +134,6 @@ constexpr std::array k_rules{
            .window = 9, .layout = 5, .step = 2},
 };
 // clang-format on
-
-bool holds_any(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-  });
-}
 
 /// FlashInfer compiles a library for each kind of call and names it after its types, so the words
 /// are in the namespace ("batch_prefill_with_kv_cache_dtype_q_bf16…::paged_run") or in the operator

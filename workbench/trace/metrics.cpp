@@ -7,7 +7,7 @@
 
 #include "core/json.hpp"
 #include "trace/metrics_row.hpp"
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 namespace {

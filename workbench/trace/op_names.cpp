@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 

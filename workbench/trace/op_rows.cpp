@@ -8,7 +8,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 namespace {

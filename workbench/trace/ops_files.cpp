@@ -7,7 +7,7 @@
 #include "core/json.hpp"
 #include "trace/csv.hpp"
 #include "trace/op_rows.hpp"
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 namespace {

@@ -12,7 +12,7 @@
 #include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "device/device.hpp"
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/writing.hpp"
 #include "trace/model_pattern.hpp"
 #include "trace/op_rows.hpp"
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/ascii.hpp"
 #include "trace/metrics.hpp"
 #include "trace/op_names.hpp"
-#include "trace/units.hpp"
+#include "trace/trace.hpp"
 
 namespace wb::trace {
 
@@ -44,13 +44,6 @@ std::string_view workload_type(double context_tokens, double generation_tokens) 
 }
 
 namespace {
-
-template <std::size_t n>
-bool holds_any(std::string_view text, const std::array<std::string_view, n>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-  });
-}
 
 /// Whether `text` has `part` without a letter before it: "pa_fwd" is not in "spa_fwd".
 bool begins_word(std::string_view text, std::string_view part) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A PyTorch profile as values: host events (operators, Python calls, launches) and GPU events, with
 // every text stored once. Made by read_trace(), linked by link_trace(), queried by the rest of this
-// module. Times are microseconds since the profile's own zero.
+// module. Times are microseconds since the profile's own zero. Also what its tables share:
+// factors, lower-casing, and the search for words.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,9 +17,27 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/ascii.hpp"
 #include "core/files.hpp"
 
 namespace wb::trace {
+
+inline constexpr double k_us_per_ms = 1e3, k_giga = 1e9;
+
+/// Lower-cases ASCII letters.
+inline std::string lower(std::string_view text) {
+  std::string low(text);
+  std::transform(low.begin(), low.end(), low.begin(), ascii::lower);
+  return low;
+}
+
+/// Whether one of `parts`, a list of texts, is in `text`.
+template <typename Parts = std::initializer_list<std::string_view>>
+bool holds_any(std::string_view text, const Parts& parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  });
+}
 
 inline constexpr std::uint32_t k_none = static_cast<std::uint32_t>(-1);
 

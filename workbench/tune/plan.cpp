@@ -13,7 +13,7 @@
 #include "engine/worker.hpp"
 #include "search/program.hpp"
 #include "tune/evaluation.hpp"
-#include "tune/remote_evaluator.hpp"
+#include "tune/evaluation_exchange.hpp"
 #include "tune/tune.hpp"
 #include "variant/restriction.hpp"
 

@@ -14,7 +14,6 @@
 #include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
-#include "tune/remote_evaluator.hpp"
 #include "tune/tune.hpp"
 
 namespace wb::tune {

@@ -17,7 +17,6 @@
 #include "tune/builds.hpp"
 #include "tune/evaluation.hpp"
 #include "tune/evaluation_exchange.hpp"
-#include "tune/remote_evaluator.hpp"
 
 namespace wb::tune {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "variant/ptxas_record.hpp"
 #include "variant/variant.hpp"

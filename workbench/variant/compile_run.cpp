@@ -13,7 +13,7 @@
 
 #include "core/process.hpp"
 #include "variant/compile_sandbox.hpp"
-#include "variant/compiler_identity.hpp"
+#include "variant/compiler.hpp"
 
 namespace wb::variant {
 

@@ -6,9 +6,8 @@
 #include "core/ascii.hpp"
 #include "core/hash.hpp"
 #include "core/process.hpp"
-#include "variant/compile_flags.hpp"
 #include "variant/compile_run.hpp"
-#include "variant/compiler_identity.hpp"
+#include "variant/compiler.hpp"
 
 namespace wb::variant {
 

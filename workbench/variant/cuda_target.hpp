@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "variant/compiler_identity.hpp"
+#include "variant/compiler.hpp"
 
 namespace wb::variant {
 

@@ -3,9 +3,8 @@
 #include <array>
 
 #include "core/process.hpp"
-#include "variant/compile_flags.hpp"
 #include "variant/compile_run.hpp"
-#include "variant/compiler_identity.hpp"
+#include "variant/compiler.hpp"
 #include "variant/cuda_target.hpp"
 
 namespace wb::variant {

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "core/invalidity.hpp"
 #include "core/json.hpp"
 
 namespace wb::verbs {

@@ -40,10 +40,11 @@ std::size_t count(const SessionAudit& audited, Severity severity) {
 
 std::string session_text(const SessionAudit& audited) {
   std::string text = fmt::format(
-      "# Audit of the session {}\n\n{} events are chained; {} figures of the report, {} pages, {} "
-      "blobs and {} commits were held against them: {} contradiction{}, {} doubtful.\n",
-      printable(audited.name), audited.events, audited.figures, audited.pages, audited.blobs,
-      audited.commits, count(audited, Severity::contradiction),
+      "# Audit of the session {}\n\n{} events are chained; {} figures of the report, {} sentences, "
+      "{} pages, {} blobs and {} commits were held against them: {} contradiction{}, {} "
+      "doubtful.\n",
+      printable(audited.name), audited.events, audited.figures, audited.sentences, audited.pages,
+      audited.blobs, audited.commits, count(audited, Severity::contradiction),
       count(audited, Severity::contradiction) == 1 ? "" : "s", count(audited, Severity::doubtful));
   if (!audited.findings.empty()) text += "\n";
   for (std::size_t n = 0; n < audited.findings.size(); ++n) {
@@ -63,15 +64,18 @@ Json session_json(const SessionAudit& audited) {
   for (std::size_t n = 0; n < audited.findings.size(); ++n) {
     const audit::Finding& finding = audited.findings[n];
     findings.push_back({{"severity", to_string(finding.severity)},
+                        {"check", finding.check},
                         {"file", audited.files[n]},
                         {"line", finding.line},
                         {"printed", finding.printed},
                         {"computed", finding.computed},
                         {"meaning", finding.meaning}});
   }
-  return {{"session", audited.name}, {"events", audited.events},       {"figures", audited.figures},
-          {"pages", audited.pages},  {"blobs", audited.blobs},         {"commits", audited.commits},
-          {"gaps", audited.gaps},    {"findings", std::move(findings)}};
+  return {{"session", audited.name},        {"events", audited.events},
+          {"figures", audited.figures},     {"sentences", audited.sentences},
+          {"pages", audited.pages},         {"blobs", audited.blobs},
+          {"commits", audited.commits},     {"gaps", audited.gaps},
+          {"findings", std::move(findings)}};
 }
 
 /// The last part of each path, if these are distinct.
@@ -105,12 +109,6 @@ Result<std::vector<audit::Source>> read_sources(const Services& services,
   return sources;
 }
 
-Result<Audited> audit_file(const Services& services, const fs::path& path, const std::string& name,
-                           const std::vector<audit::Source>& sources) {
-  WB_TRY_ASSIGN(const std::string bytes, read_report(services, path, "audit"));
-  return audit::audit_document(name, bytes, sources);
-}
-
 Result<Json> audit_body(const Services& services, const Json& args, const fs::path& folder) {
   std::vector<std::string> paths;
   for (const Json& path : args.value("what", Json::array())) paths.push_back(path);
@@ -122,25 +120,35 @@ Result<Json> audit_body(const Services& services, const Json& args, const fs::pa
   const std::vector<std::string> names = short_names(paths);
   WB_TRY_ASSIGN(const auto sources, read_sources(services, paths));
   std::vector<Audited> documents;
+  std::vector<NamedPage> pages;
   std::string text;
   Json sessions = Json::array(), reports = Json::array();
   std::size_t contradictions = 0, doubtful = 0, unknown = 0;
+  const auto add_session = [&](const SessionAudit& audited) {
+    text += (text.empty() ? "" : "\n") + session_text(audited);
+    sessions.push_back(session_json(audited));
+    contradictions += count(audited, Severity::contradiction);
+    doubtful += count(audited, Severity::doubtful);
+  };
   for (std::size_t n = 0; n < paths.size(); ++n) {
     if (is_source(paths[n])) continue;
     if (names_session(paths[n])) {
       WB_TRY_ASSIGN(const SessionAudit audited, audit_session(services, paths[n]));
-      text += (text.empty() ? "" : "\n") + session_text(audited);
-      sessions.push_back(session_json(audited));
-      contradictions += count(audited, Severity::contradiction);
-      doubtful += count(audited, Severity::doubtful);
+      add_session(audited);
       continue;
     }
-    WB_TRY_ASSIGN(Audited audited, audit_file(services, paths[n], names[n], sources));
+    WB_TRY_ASSIGN(const std::string bytes, read_report(services, paths[n], "audit"));
+    Audited audited = audit::audit_document(names[n], bytes, sources);
+    pages.emplace_back(names[n], bytes);
     contradictions += audited.count(Severity::contradiction);
     doubtful += audited.count(Severity::doubtful);
     unknown += audited.count(Severity::unknown);
     reports.push_back(audit::to_json(audited));
     documents.push_back(std::move(audited));
+  }
+  if (!folder.empty() && !pages.empty()) {
+    WB_TRY_ASSIGN(const SessionAudit audited, audit_sentences(services, folder, pages));
+    add_session(audited);
   }
   if (!documents.empty()) text += (text.empty() ? "" : "\n") + audit::render(documents);
   return Json{{"contradictions", contradictions},
@@ -166,7 +174,8 @@ const Verb& verb_audit() {
                {ids_argument(
                     "what",
                     "sessions (folders or archives), Markdown or plain text reports of anyone, and "
-                    "sources of kernels (.cu, .cpp, .py …) that advice is held against")
+                    "sources of kernels (.cu, .cpp, .py …) that advice is held against; with "
+                    "--session what reports say is held against that session, too")
                     .positional()},
            .result = {{"contradictions",
                        "int: what figures or limits exclude; above 0 the exit code is 1"},
@@ -177,8 +186,9 @@ const Verb& verb_audit() {
                        "check, line, also, section, printed, computed, meaning, tolerance}, held "
                        "{check, line, what}"},
                       {"sessions",
-                       "list: session, events, figures, pages, blobs, commits, gaps, findings "
-                       "{severity, file, line, printed, computed, meaning}"},
+                       "list: session, events, figures, sentences, pages, blobs, commits, gaps, "
+                       "findings {severity, check (conclusions, or empty), file, line, printed, "
+                       "computed, meaning}"},
                       {"text", "string: the same for people, in Markdown"}},
            .reads_only = true,
            .in_playbook = false},

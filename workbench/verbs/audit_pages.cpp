@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "audit/figure.hpp"
 #include "audit/repair.hpp"
+#include "core/ascii.hpp"
 #include "verbs/audit_session.hpp"
 
 namespace wb::verbs {
@@ -99,5 +101,85 @@ void compare_pages(const std::string& file, const std::string& printed, const st
   }
   if (more > 0) audited.gaps.push_back(fmt::format("{}: {} more lines differ", file, more));
 }
+
+namespace reading {
+
+bool is_of_word(char c) {
+  return ascii::is_alnum(c) || c == '_';
+}
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool names(std::string_view text, std::string_view name) {
+  if (name.empty()) return false;
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool starts = at == 0 || !is_of_word(text[at - 1]);
+    if (starts && (end == text.size() || !is_of_word(text[end]))) return true;
+  }
+  return false;
+}
+
+std::optional<std::string_view> behind(std::string_view text, std::string_view lead) {
+  if (!text.starts_with(lead)) return std::nullopt;
+  return text.substr(lead.size());
+}
+
+std::optional<std::size_t> take_count(std::string_view& text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+std::optional<std::pair<std::size_t, std::size_t>> share_in(std::string_view text) {
+  const auto part = take_count(text);
+  if (!part || !text.starts_with(" of ")) return std::nullopt;
+  text.remove_prefix(4);
+  const auto whole = take_count(text);
+  if (!whole) return std::nullopt;
+  return std::pair(*part, *whole);
+}
+
+std::optional<std::size_t> count_before(std::string_view text, std::string_view part) {
+  const std::size_t at = text.find(part);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::size_t from = at;
+  while (from > 0 && text[from - 1] >= '0' && text[from - 1] <= '9') --from;
+  std::string_view digits = text.substr(from, at - from);
+  return take_count(digits);
+}
+
+std::vector<std::string_view> cells_of(std::string_view row) {
+  std::vector<std::string_view> cells;
+  while (row.starts_with('|')) {
+    row.remove_prefix(1);
+    const std::size_t end = row.find('|');
+    if (end == std::string_view::npos) break;
+    std::string_view cell = row.substr(0, end);
+    while (cell.starts_with(' ')) cell.remove_prefix(1);
+    while (cell.ends_with(' ')) cell.remove_suffix(1);
+    cells.push_back(cell);
+    row.remove_prefix(end);
+  }
+  return cells;
+}
+
+std::vector<std::string_view> code_in(std::string_view line) {
+  std::vector<std::string_view> code;
+  for (std::size_t at = line.find('`'); at != std::string_view::npos; at = line.find('`', at)) {
+    const std::size_t end = line.find('`', at + 1);
+    if (end == std::string_view::npos) break;
+    code.push_back(line.substr(at + 1, end - at - 1));
+    at = end + 1;
+  }
+  return code;
+}
+
+}  // namespace reading
 
 }  // namespace wb::verbs

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "audit/figure.hpp"
 #include "audit/repair.hpp"
@@ -20,7 +21,9 @@
 #include "session/storage.hpp"
 #include "verbs/audit_conclusions.hpp"
 #include "verbs/audit_pages.hpp"
+#include "verbs/brief_facts.hpp"
 #include "verbs/decided_causes.hpp"
+#include "verbs/situation.hpp"
 
 namespace wb::verbs {
 
@@ -54,8 +57,9 @@ bool is_whole_report(std::string_view text) {
   return text.find("\n## Objective\n") != std::string_view::npos;
 }
 
-void check_report_text(const std::string& file, const std::string& text, const SessionView& view,
+void check_report_text(const std::string& file, const std::string& text, const Concluded& concluded,
                        SessionAudit& audited) {
+  const SessionView& view = concluded.view;
   const std::string said =
       is_whole_report(text) ? report::render_session(view) : report::render_summary(view);
   for (const std::string_view line : lines_of(said)) {
@@ -64,18 +68,19 @@ void check_report_text(const std::string& file, const std::string& text, const S
   // An open session's report may be older than the log's last event.
   const bool open = view.status != session::SessionStatus::closed;
   const Severity severity = open ? Severity::doubtful : Severity::contradiction;
-  check_conclusions(file, text, outcome::outcome_of(view), severity, audited);
+  // What is stored as it is made now is read by check_made_pages().
+  if (text != said) check_conclusions(file, text, concluded, severity, audited);
   compare_pages(file, text, said, severity,
                 open ? "the session is open: its report may be older than the log, or was changed"
                      : "the report is not what the log gives",
                 audited);
 }
 
-void check_reports(const FileSystem& files, const Session& session, const SessionView& view,
+void check_reports(const FileSystem& files, const Session& session, const Concluded& concluded,
                    SessionAudit& audited) {
   const auto [file, text] = report_of(files, session.storage());
   if (text) {
-    check_report_text(file, *text, view, audited);
+    check_report_text(file, *text, concluded, audited);
   } else {
     audited.gaps.push_back("the report: " + text.error().message());
   }
@@ -83,9 +88,25 @@ void check_reports(const FileSystem& files, const Session& session, const Sessio
   if (!session.storage().has(whole)) return;
   const auto whole_text = session.storage().read(whole, k_max_page_bytes);
   if (whole_text) {
-    check_report_text(whole, *whole_text, view, audited);
+    check_report_text(whole, *whole_text, concluded, audited);
   } else {
     audited.gaps.push_back("the whole report: " + whole_text.error().message());
+  }
+}
+
+/// What this version says of the session, page by page: none of it may contradict the outcome.
+void check_made_pages(const Session& session, const Concluded& concluded, SessionAudit& audited) {
+  const auto check = [&](const char* page, const std::string& text) {
+    check_conclusions(page, text, concluded, Severity::contradiction, audited);
+  };
+  check("report", report::render_summary(concluded.view));
+  check("report --kind full", report::render_session(concluded.view));
+  check("report --kind handover", report::render_handover(concluded.view));
+  const auto brief = brief_of(session);
+  if (brief) {
+    check("brief", brief_text(*brief));
+  } else {
+    audited.gaps.push_back("the brief: " + brief.error().message());
   }
 }
 
@@ -255,6 +276,13 @@ void check_identity(const Session& session, const SessionView& view, SessionAudi
 
 }  // namespace
 
+Concluded::Concluded(const SessionView& seen, std::vector<std::string> known_losers)
+    : view(seen), made(outcome::outcome_of(seen)), losers(std::move(known_losers)) {
+  for (const session::IterationView& iteration : seen.iterations) {
+    if (has_helped(iteration)) helped.insert(iteration.number);
+  }
+}
+
 void SessionAudit::add(std::string file, audit::Finding finding) {
   files.push_back(std::move(file));
   findings.push_back(std::move(finding));
@@ -267,10 +295,33 @@ Result<SessionAudit> audit_session(const Services& services, const fs::path& fol
   audited.name = session::session_name(folder);
   audited.events = session.log().size();
   check_identity(session, view, audited);
-  check_reports(services.file_system, session, view_of_report(services, session, view), audited);
+  const SessionView reported = view_of_report(services, session, view);
+  // Without steps in the recorded roadmap no page advises a technique.
+  std::vector<std::string> losers;
+  if (view.roadmap && !list_of(view.roadmap->payload, "entries").empty()) {
+    losers = known_losers(services, session, view);
+  }
+  const Concluded concluded(reported, std::move(losers));
+  check_reports(services.file_system, session, concluded, audited);
+  check_made_pages(session, concluded, audited);
   check_pages(session, view, audited);
   check_blobs(session, audited);
   check_commits(folder, session, view, audited);
+  return audited;
+}
+
+Result<SessionAudit> audit_sentences(const Services& services, const fs::path& folder,
+                                     const std::vector<NamedPage>& pages) {
+  WB_TRY_ASSIGN(const Session session, Session::open_reader(services.file_system, folder));
+  WB_TRY_ASSIGN(const SessionView view, session.view(session::FoldDepth::full));
+  SessionAudit audited;
+  audited.name = session::session_name(folder);
+  audited.events = session.log().size();
+  const SessionView present = with_present_causes(services, session, view);
+  const Concluded concluded(present, known_losers(services, session, view));
+  for (const auto& [name, text] : pages) {
+    check_conclusions(name, text, concluded, Severity::contradiction, audited);
+  }
   return audited;
 }
 

@@ -215,6 +215,8 @@ constexpr std::array<ListText, 6> k_lists{{{"last", "Tried, newest first:", try_
                                            {"next", "Next:", step_words},
                                            {"notes", "Notes:", note_words}}};
 
+}  // namespace
+
 std::string brief_text(const Json& answer) {
   std::string text = head_text(answer);
   for (const ListText& list : k_lists) {
@@ -233,6 +235,8 @@ std::string brief_text(const Json& answer) {
   }
   return text + framed("No room for: ", left_out, "\n");
 }
+
+namespace {
 
 /// The sample brief: every field is present, without content.
 Result<Json> brief_sample(FakeEngine& fake, const Json&) {

@@ -9,7 +9,6 @@
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/spending.hpp"
-#include "measure/prediction.hpp"
 #include "report/report.hpp"
 #include "session/goals.hpp"
 #include "session/storage.hpp"
@@ -202,8 +201,9 @@ Json BriefFacts::refuted() const {
   for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
     if (decision(iteration) != "refuted") return;
     // A gain below its prediction is no reason to leave the idea.
-    const auto decided = session::decided_prediction(iteration);
-    if (decided->mechanism == measure::Mechanism::confirmed) return;
+    if (has_helped(iteration)) return;
+    // Nor is a loss over the suite where the variant is the best on some of its problems.
+    if (m_outcome.takes(candidate_of(iteration))) return;
     rows.push_back({{"hypothesis", cut(theory(iteration))},
                     {"measured", short_number(number_of(closed, "speedup"))},
                     {"event", iteration.hypothesis->seq}});

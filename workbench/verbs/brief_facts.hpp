@@ -64,5 +64,7 @@ class BriefFacts {
 inline constexpr std::size_t k_brief_max_bytes = 4096;
 /// The verb `brief`. Errors: those of the log.
 Result<Json> brief_of(const session::Session& session);
+/// Its answer for people.
+std::string brief_text(const Json& answer);
 
 }  // namespace wb::verbs

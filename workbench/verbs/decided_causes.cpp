@@ -15,6 +15,7 @@
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "engine/context.hpp"
+#include "engine/evidence.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
@@ -118,25 +119,29 @@ void add_warming(const SessionView& view, std::vector<Finding>& findings) {
   }
 }
 
-/// Whether a kernel of the subject's build spills registers; nothing without a record.
-std::optional<bool> spills_of(const SessionView& view, const std::string& subject) {
-  std::optional<bool> spills;
+/// The last record of the subject's build, with its event.
+void add_build_record(const SessionView& view, analyze::DerivedInput& input) {
   const auto look = [&](const IterationView& part) {
     for (const session::Fact& built : part.built) {
       const Json& ptxas = member_of(built.payload, "ptxas");
-      if (text_of(built.payload, "subject") != subject || !ptxas.is_object()) continue;
-      const auto record = variant::ptxas_record_from_json(ptxas);
+      if (text_of(built.payload, "subject") != input.subject || !ptxas.is_object()) continue;
+      auto record = variant::ptxas_record_from_json(ptxas);
       if (!record.ok() || record->kernels.empty()) continue;
-      spills = record->spilling_left_out > 0 ||
-               std::any_of(record->kernels.begin(), record->kernels.end(),
-                           [](const variant::KernelResources& kernel) {
-                             return variant::spilled_bytes(kernel) > 0;
-                           });
+      input.ptxas = *std::move(record);
+      input.build_events = {built.seq};
     }
   };
   for (const IterationView& iteration : view.iterations) look(iteration);
   look(view.outside);
-  return spills;
+}
+
+/// The findings of the analyses on the evidence, to which the recorded launches are added. Where
+/// nothing was timed they are for derived findings only, which ask for problems that may be told.
+std::vector<Finding> analyzed_with_launches(const SessionView& view, measure::Evidence& evidence) {
+  if (!evidence.observations.empty()) engine::add_recorded_launches(view, evidence);
+  std::vector<Finding> findings = analyze::analyze(evidence);
+  if (evidence.observations.empty()) engine::add_recorded_launches(view, evidence);
+  return findings;
 }
 
 /// The present analyses' findings on the log, findings on builds, and those of probes, which were
@@ -146,7 +151,7 @@ LogFindings findings_of(const DecidedCauses& catalogues, const Session& session,
                         const SessionView& view) {
   report::LogEvidence log = report::log_evidence(view);
   add_products(catalogues.launches, session, view, log.evidence);
-  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps), {}};
+  LogFindings result{analyzed_with_launches(view, log.evidence), std::move(log.gaps), {}};
   if (log.evidence.observations.empty()) {
     if (const IterationView* holder = incumbent_iteration(view))
       add_recorded(*holder, result.findings);
@@ -179,7 +184,7 @@ LogFindings iteration_findings(const DecidedCauses& catalogues, const Session& s
                                const SessionView& view, const IterationView& iteration) {
   report::LogEvidence log = report::iteration_evidence(view, iteration);
   add_products(catalogues.launches, session, view, log.evidence);
-  LogFindings result{analyze::analyze(log.evidence), std::move(log.gaps), {}};
+  LogFindings result{analyzed_with_launches(view, log.evidence), std::move(log.gaps), {}};
   if (log.evidence.observations.empty()) add_recorded(iteration, result.findings);
   result.evidence = std::move(log.evidence);
   add_build_findings(view, result.findings);
@@ -197,9 +202,17 @@ void add_derived(const DecidedCauses& catalogues, const Session& session, const 
   input.subject = target.subject;
   input.manifest = &manifest;
   input.configuration = complete.ok() ? *complete : stored->second;
-  input.spills = spills_of(view, target.subject);
+  add_build_record(view, input);
   input.rule = catalogue::find_rule(catalogues.launches, manifest.name);
   for (const advise::TargetProblem& one : target.problems) input.problems.push_back(one.problem);
+  const bool hides = analyze::hides_latency(input);
+  for (Finding& finding : log.findings) {
+    const bool is_own = finding.analysis == "launch" && finding.figures.is_object() &&
+                        text_of(finding.figures, "subject") == target.subject;
+    if (is_own && finding.figures.contains("hides_latency")) {
+      finding.figures["hides_latency"] = hides;
+    }
+  }
   std::vector<Finding> derived = analyze::derived_findings(input, log.evidence);
   const bool is_in_series = std::any_of(derived.begin(), derived.end(), [](const Finding& finding) {
     const auto splits = finding.figures.find("splits_keys");
@@ -384,6 +397,7 @@ bool says_the_same(const Json& recorded, const Json& now) {
 SessionView with_present_causes(const Services& services, const Session& session,
                                 const SessionView& view) {
   SessionView present = view;
+  drop_known_losers(services, session, present);
   auto made = causes_json(services, session, view);
   if (!made.ok()) return present;
   // What no event holds is cited by none.

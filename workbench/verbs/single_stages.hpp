@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
 #include "engine/verb.hpp"
 #include "problem/problem.hpp"

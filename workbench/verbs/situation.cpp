@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
@@ -47,6 +49,11 @@ std::optional<advise::PastPrediction> sized_prediction(const IterationView& iter
   const auto measured = number_of(iteration.hypothesis->payload, "measured_speedup");
   if (!predicted || !measured || !(*predicted > 0) || !(*measured > 0)) return std::nullopt;
   return advise::PastPrediction{*predicted, *measured, iteration.hypothesis->seq};
+}
+
+bool has_helped(const IterationView& iteration) {
+  const auto decided = session::decided_prediction(iteration);
+  return decided && decided->mechanism == measure::Mechanism::confirmed;
 }
 
 const std::vector<std::string>& TechniqueHistory::of(const std::string& subject) {
@@ -206,6 +213,67 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
   Json made = to_json(advise::make_roadmap(book.techniques, situation));
   made["incumbent"] = situation.incumbent;
   return made;
+}
+
+std::vector<std::string> known_losers(const Services& services, const Session& session,
+                                      const SessionView& view) {
+  std::vector<std::string> losers;
+  const auto book = load_change_book(services);
+  if (!book) return losers;
+  const auto situation = informed_situation(*book, session, view, {}, {});
+  if (!situation) return losers;
+  const advise::Roadmap made = advise::make_roadmap(book->techniques, *situation);
+  for (const advise::NotAdvised& one : made.not_advised) {
+    if (one.is_loser) losers.push_back(one.technique);
+  }
+  return losers;
+}
+
+namespace {
+
+/// The part of `steps` that comes before the first with a known loser.
+Json stages_before_losers(const Json& stages, const std::set<std::string>& losers) {
+  Json kept = Json::array();
+  for (const Json& stage : stages) {
+    for (const std::string& step : strings_of(stage, "techniques")) {
+      if (losers.contains(step)) return kept;
+    }
+    kept.push_back(stage);
+  }
+  return kept;
+}
+
+}  // namespace
+
+void drop_known_losers(const Services& services, const Session& session, SessionView& view) {
+  if (!view.roadmap || list_of(view.roadmap->payload, "entries").empty()) return;
+  const std::vector<std::string> known = known_losers(services, session, view);
+  const std::set<std::string> losers(known.begin(), known.end());
+  Json& roadmap = view.roadmap->payload;
+  Json kept = Json::array(), left = list_of(roadmap, "not_advised");
+  for (const Json& entry : list_of(roadmap, "entries")) {
+    const std::string step = text_of(entry, "technique");
+    if (!losers.contains(step)) {
+      kept.push_back(entry);
+      continue;
+    }
+    left.push_back({{"technique", step},
+                    {"reason", "known loser here: the register knows of a loss in this scope"},
+                    {"event", nullptr},
+                    {"loser", true}});
+  }
+  if (kept.size() == list_of(roadmap, "entries").size()) return;
+  roadmap["entries"] = std::move(kept);
+  roadmap["not_advised"] = std::move(left);
+  roadmap["stages"] = stages_before_losers(list_of(roadmap, "stages"), losers);
+  // Sums over all of its steps.
+  for (const char* sum : {"hours_low", "hours_high", "measuring_s", "measuring_usd"}) {
+    roadmap[sum] = nullptr;
+  }
+  const auto reached = integer_of(roadmap, "reached_at_stage");
+  if (reached && *reached > static_cast<std::int64_t>(roadmap["stages"].size())) {
+    roadmap["reached_at_stage"] = nullptr;
+  }
 }
 
 Result<Situation> situation_of(const Session& session, const SessionView& view) {

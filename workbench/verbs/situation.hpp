@@ -37,6 +37,8 @@ class TechniqueHistory {
 /// Predicted and measured speedup where the size of the gain was decided. An interval that reaches
 /// two sizes does not say how the prediction came true, so it calibrates nothing.
 std::optional<advise::PastPrediction> sized_prediction(const session::IterationView& iteration);
+/// True where the mechanism of its hypothesis was confirmed: the change helped.
+bool has_helped(const session::IterationView& iteration);
 
 /// Uses only the log and the stored sources, without held-out problems, so that nobody tunes on
 /// them. Errors: those of reading the session; invalid before the baseline closed.
@@ -56,6 +58,17 @@ Result<advise::Situation> informed_situation(const ChangeBook& book,
 /// situation_of().
 Result<Json> roadmap_json(const engine::Services& services, const session::Session& session,
                           double target_ratio);
+
+/// Words of techniques and ideas that are known to lose on the incumbent here: by isolated trials
+/// of this session and by the register. Empty where that cannot be told.
+std::vector<std::string> known_losers(const engine::Services& services,
+                                      const session::Session& session,
+                                      const session::SessionView& view);
+/// Moves known losers from the steps of the view's recorded roadmap to what it does not advise, as
+/// the register may know more than when it was recorded. Later stages are dropped with them, since
+/// their figures are products of all steps before.
+void drop_known_losers(const engine::Services& services, const session::Session& session,
+                       session::SessionView& view);
 
 /// Appends roadmap_made to the held session if it has a baseline. With a missing or broken
 /// catalogue it appends a note with the reason instead, so that the session can still close.

@@ -11,8 +11,8 @@
 #include "core/secret.hpp"
 #include "worker/failure.hpp"
 #include "worker/gpu_output.hpp"
+#include "worker/hand_over.hpp"
 #include "worker/microseconds.hpp"
-#include "worker/outputs.hpp"
 
 namespace wb::worker {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/invalidity.hpp"
 #include "core/json_fwd.hpp"
 #include "problem/problem.hpp"
 

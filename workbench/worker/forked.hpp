@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "variant/builder.hpp"
 #include "worker/child.hpp"

@@ -9,14 +9,14 @@
 #include <optional>
 #include <string>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "device/device.hpp"
 #include "problem/inputs.hpp"
 #include "problem/verdict.hpp"
 #include "worker/child.hpp"
+#include "worker/hand_over.hpp"
 #include "worker/memory.hpp"
-#include "worker/outputs.hpp"
 
 namespace wb::worker {
 

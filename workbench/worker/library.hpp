@@ -4,6 +4,8 @@
 // whoever opened it.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <cstring>
 #include <string>
 
@@ -22,6 +24,13 @@ class Library {
     static_assert(sizeof symbol == sizeof to);
     std::memcpy(&to, &symbol, sizeof to);  // C++ has no cast from void* to a function
   }
+  /// Like find(), for functions that older libraries lack: they do not count as missing.
+  template <typename Function>
+  void find_optional(const char* name, Function& to) {
+    const char* const missing_before = m_missing;
+    find(name, to);
+    m_missing = missing_before;
+  }
   /// The first name that find() did not find; null when it found all.
   [[nodiscard]] const char* missing() const { return m_missing; }
 
@@ -31,5 +40,18 @@ class Library {
   void* m_handle;
   const char* m_missing = nullptr;
 };
+
+inline Expected<Library, std::string> Library::open(const char* path, const char* without_reason) {
+  void* const handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (handle != nullptr) return Library(handle);
+  const char* const reason = ::dlerror();
+  return std::string(reason == nullptr ? without_reason : reason);
+}
+
+inline void* Library::look_up(const char* name) {
+  void* const symbol = ::dlsym(m_handle, name);
+  if (symbol == nullptr && m_missing == nullptr) m_missing = name;
+  return symbol;
+}
 
 }  // namespace wb::worker

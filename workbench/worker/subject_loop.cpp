@@ -198,10 +198,12 @@ Outcome<Json> SubjectLoop::turn(Message& message) {
   }
   WB_TRY_ASSIGN(const auto answer, m_body.turn(std::move(order)));
   m_has_stage = true;
-  return Json{{"call_us", answer.call_us},
-              {"settled", answer.settled},
-              {"refill_us", answer.refill_us},
-              {"flushes", answer.flushes}};
+  Json told{{"call_us", answer.call_us},
+            {"settled", answer.settled},
+            {"refill_us", answer.refill_us},
+            {"flushes", answer.flushes}};
+  if (!answer.launches.empty()) told["launches"] = to_json(answer.launches);
+  return told;
 }
 
 Outcome<Json> SubjectLoop::prime(const Json& body) {
@@ -301,10 +303,6 @@ int SubjectLoop::serve() {
 }
 
 }  // namespace
-
-Failure runtime_failure(std::string message) {
-  return Failure{Invalidity::runtime, std::move(message), {}};
-}
 
 bool make_earlier_calls(const problem::CallForm& form, const std::function<bool()>& call) {
   const auto end =

@@ -10,13 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
+#include "measure/launches.hpp"
 #include "measure/plan.hpp"
 #include "problem/call_form.hpp"
 #include "problem/inputs.hpp"
 #include "problem/verdict.hpp"
 #include "worker/buffers.hpp"
 #include "worker/channel.hpp"
+#include "worker/failure.hpp"
 #include "worker/memory.hpp"
 
 namespace wb::worker {
@@ -75,6 +77,7 @@ struct TurnAnswer {
   bool settled = true;
   double refill_us = 0;  ///< time of making fresh inputs
   bool flushes = true;   ///< false: caches are swept by reading, not flushed
+  std::vector<measure::KernelLaunch> launches = {};  ///< of one call, where they are known
 };
 
 /// Preparation of a timed block, in the order of the members.
@@ -131,7 +134,6 @@ class SubjectBody {
   virtual Outcome<void> copy_out() { return {}; }
 };
 
-Failure runtime_failure(std::string message);
 Failure wrote_outside(const char* tensor);
 
 /// Serves until the socket closes. Returns the exit code.

@@ -15,7 +15,7 @@
 #include "core/json.hpp"
 #include "worker/cpu_time.hpp"
 #include "worker/failure.hpp"
-#include "worker/machine_limits.hpp"
+#include "worker/memory.hpp"
 #include "worker/roles.hpp"
 #include "worker/seccomp.hpp"
 

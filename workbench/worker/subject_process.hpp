@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "problem/inputs.hpp"
 #include "worker/child.hpp"
+#include "worker/hand_over.hpp"
 #include "worker/memory.hpp"
-#include "worker/outputs.hpp"
 #include "worker/standstill.hpp"
 
 namespace wb::worker {

@@ -140,6 +140,7 @@ protocol::TurnResult TurnConductor::summary() const {
   }
   result.conditions = m_watch.conditions();
   result.spot = m_spot;
+  result.launches = m_launches;
   return result;
 }
 

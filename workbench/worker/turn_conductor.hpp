@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/json_fwd.hpp"
+#include "measure/launches.hpp"
 #include "worker/call_output.hpp"
 #include "worker/fresh_check.hpp"
 #include "worker/hand_over.hpp"
@@ -127,6 +128,7 @@ class TurnConductor {
   std::vector<BlockTime> m_times;
   std::vector<std::string> m_flags;
   std::optional<problem::OutputVerdict> m_spot;
+  std::vector<measure::KernelLaunch> m_launches;  // as the subject says, on a GPU
   IdleWatch m_idle;
   bool m_is_suspect = false;  // its clock and the supervisor's told different times
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "problem/inputs.hpp"
+#include "worker/failure.hpp"
 #include "worker/library.hpp"
 
 namespace wb::worker {
@@ -17,10 +18,6 @@ namespace {
 /// All that the workbench asks for so far is a dense forward, which version 1 of the ABI can say;
 /// so artifacts built with the header of version 1 run as they did.
 constexpr std::int32_t k_dense_forward_version = 1;
-
-Failure runtime(std::string message) {
-  return Failure{Invalidity::runtime, std::move(message), {}};
-}
 
 wb_strides abi_strides(const problem::TensorStrides& strides) {
   return {strides.batch, strides.head, strides.row};
@@ -95,7 +92,7 @@ wb_sdpa_problem abi_problem(const problem::Problem& problem, bool want_lse, std:
 Outcome<VariantApi> load_library(const std::string& path, std::string_view build_id) {
   auto library = Library::open(path.c_str(), "no reason");
   if (!library.ok()) {
-    return runtime(fmt::format("cannot load the shared library: {}", library.error()));
+    return runtime_failure(fmt::format("cannot load the shared library: {}", library.error()));
   }
   VariantApi api;
   library->find("wb_sdpa_plan_create", api.plan_create);
@@ -105,7 +102,7 @@ Outcome<VariantApi> load_library(const std::string& path, std::string_view build
   library->find("wb_sdpa_last_error", api.last_error);
   library->find("wb_sdpa_build_id", api.build_id);
   if (const char* const missing = library->missing(); missing != nullptr) {
-    return runtime(
+    return runtime_failure(
         fmt::format("the library does not export {}; include common/sdpa_abi.h and "
                     "define every function it declares",
                     missing));
@@ -113,7 +110,7 @@ Outcome<VariantApi> load_library(const std::string& path, std::string_view build
   const char* words = api.build_id();
   const std::string_view got = words != nullptr ? words : "";
   if (got != build_id) {
-    return runtime(
+    return runtime_failure(
         fmt::format("build id mismatch: the library says \"{}\", the artifact is "
                     "\"{}\"; wb_sdpa_build_id must return WB_BUILD_ID",
                     printable(got, 80), printable(build_id, 80)));
@@ -123,7 +120,7 @@ Outcome<VariantApi> load_library(const std::string& path, std::string_view build
 
 Failure call_failure(const VariantApi& api, std::string_view function, int status) {
   const char* words = api.last_error();
-  return runtime(fmt::format(
+  return runtime_failure(fmt::format(
       "{} returned {}: {}", function,
       status == WB_FAILED        ? std::string("WB_FAILED")
       : status == WB_UNSUPPORTED ? std::string("WB_UNSUPPORTED")
@@ -148,7 +145,7 @@ Outcome<VariantPlan> VariantPlan::create(const VariantApi& api, const problem::P
     (void)plan.release();
     return call_failure(api, "wb_sdpa_plan_create", status);
   }
-  if (raw == nullptr) return runtime("wb_sdpa_plan_create returned WB_OK but no plan");
+  if (raw == nullptr) return runtime_failure("wb_sdpa_plan_create returned WB_OK but no plan");
   const std::size_t bytes = api.workspace_bytes(raw);
   return VariantPlan(std::move(plan), bytes);
 }

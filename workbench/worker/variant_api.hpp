@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "common/sdpa_abi.h"
-#include "core/invalidity.hpp"
+#include "core/error.hpp"
 #include "problem/call_form.hpp"
 #include "problem/problem.hpp"
 

@@ -28,8 +28,8 @@ std::string boxes_of_whole_rows_arrive();
 std::string maps_that_cannot_be_are_refused();
 std::string boxes_go_out();
 
-// wgmma_scores.cu, wgmma_outputs.cu, wgmma_tf32.cu: wgmma.cuh, wgmma_widths.cuh,
-// wgmma_gemms.cuh; tf32x3.cuh of sm90_cluster_large_hdim
+// wgmma_scores.cu, wgmma_outputs.cu: wgmma.cuh, wgmma_widths.cuh, wgmma_gemms.cuh; tf32x3.cuh of
+// sm90_cluster_large_hdim
 std::string scores_of_every_width();
 std::string outputs_of_every_width();
 std::string outputs_with_a_from_shared_memory();
@@ -41,7 +41,7 @@ std::string asynchronous_stores_count_their_bytes();
 std::string cluster_blocks_exchange_by_stores();
 std::string cluster_blocks_read_each_other();
 
-// copies.cu, early_start.cu: cp_async.cuh; griddepcontrol.cuh
+// copies.cu, barrier.cu: cp_async.cuh; griddepcontrol.cuh
 std::string asynchronous_copies_arrive();
 std::string kept_pieces_lie_evenly();
 std::string early_start_waits_for_memory();

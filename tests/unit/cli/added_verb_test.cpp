@@ -15,7 +15,7 @@
 #include "playbook/agent_file.hpp"
 #include "playbook/owner.hpp"
 #include "support/catch.hpp"
-#include "support/memory_file_system.hpp"
+#include "support/file_systems.hpp"
 #include "support/places.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"

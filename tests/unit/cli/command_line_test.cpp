@@ -5,7 +5,7 @@
 #include "cli/printing.hpp"
 #include "core/json.hpp"
 #include "support/catch.hpp"
-#include "support/memory_file_system.hpp"
+#include "support/file_systems.hpp"
 #include "verbs/table.hpp"
 
 using namespace wb;

@@ -12,7 +12,7 @@
 
 #include "core/files.hpp"
 #include "support/catch.hpp"
-#include "support/in_child.hpp"
+#include "support/processes.hpp"
 
 using wb::AppendFile;
 using wb::ErrorCode;

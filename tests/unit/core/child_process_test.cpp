@@ -5,7 +5,7 @@
 
 #include "core/process.hpp"
 #include "support/catch.hpp"
-#include "support/process_probe.hpp"
+#include "support/processes.hpp"
 
 using namespace std::chrono_literals;
 using wb::ChildProcess;

@@ -4,8 +4,7 @@
 
 #include "support/catch.hpp"
 #include "support/fake_clock.hpp"
-#include "support/fault_file_system.hpp"
-#include "support/memory_file_system.hpp"
+#include "support/file_systems.hpp"
 
 using namespace std::chrono;
 using wb::Durability;

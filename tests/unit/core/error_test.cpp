@@ -5,7 +5,6 @@
 #include <set>
 #include <string>
 
-#include "core/invalidity.hpp"
 #include "support/catch.hpp"
 
 using wb::Error;

@@ -11,7 +11,7 @@
 
 #include "core/byte_source.hpp"
 #include "support/catch.hpp"
-#include "support/in_child.hpp"
+#include "support/processes.hpp"
 
 using wb::Durability;
 using wb::ErrorCode;

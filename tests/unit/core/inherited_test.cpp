@@ -15,7 +15,7 @@
 #include "core/files.hpp"
 #include "core/process.hpp"
 #include "support/catch.hpp"
-#include "support/in_child.hpp"
+#include "support/processes.hpp"
 
 using wb::ErrorCode;
 using wb::testing::in_child;

@@ -15,8 +15,7 @@
 
 #include "core/spawn.hpp"
 #include "support/catch.hpp"
-#include "support/in_child.hpp"
-#include "support/process_probe.hpp"
+#include "support/processes.hpp"
 
 using namespace std::chrono_literals;
 using wb::ErrorCode;

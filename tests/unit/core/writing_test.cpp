@@ -17,8 +17,7 @@
 #include <thread>
 
 #include "support/catch.hpp"
-#include "support/in_child.hpp"
-#include "support/until.hpp"
+#include "support/processes.hpp"
 
 using wb::Durability;
 using wb::ErrorCode;

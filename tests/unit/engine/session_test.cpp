@@ -41,6 +41,30 @@ TEST_CASE("a faster variant wins after confirmation and becomes the incumbent",
   CHECK(plans == std::set<std::string>{"hot", "cold", "eager"});
 }
 
+TEST_CASE("launches are logged once for each subject and problem", "[engine][session]") {
+  Bench bench;
+  for (const auto& [name, us] : {std::pair("cpu_unfused", 200.0), std::pair("cpu_tiled", 100.0)}) {
+    FakeSubject subject = Bench::with_time(us);
+    subject.launches = {{.kernel = name, .grid = {4, 1, 1}, .block = {128, 1, 1}}};
+    bench.worker.subjects[name] = subject;
+  }
+  bench.open();
+  REQUIRE(bench.iterate()["outcome"] == "win");
+  auto logged = bench.events("launches_recorded");
+  REQUIRE(logged.size() == 2);
+  const std::string start = bench.events("turn_measured").front().payload["subject"];
+  CHECK(logged[0].payload["subject"] == start);
+  CHECK(logged[0].payload["iteration"] == 0);
+  CHECK(logged[0].payload["problem"] == bench.events("turn_measured").front().payload["problem"]);
+  CHECK(logged[1].payload["iteration"] == 1);
+  CHECK(logged[1].payload["launches"][0]["kernel"] == "cpu_tiled");
+  CHECK(logged[1].payload["launches"][0]["grid"] == Json::array({4, 1, 1}));
+  // What the log has is known to the next process too.
+  bench.restart();
+  bench.call("compare", {{"candidate", "cpu_tiled"}, {"against", "cpu_unfused"}}, bench.session);
+  CHECK(bench.events("launches_recorded").size() == 2);
+}
+
 TEST_CASE("a step on the way is confirmed under the deciding plan alone", "[engine][session]") {
   Bench bench;
   bench.worker.subjects["cpu_tiled"] = Bench::with_time(50);

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "support/fault_calls.hpp"
-#include "support/in_child.hpp"
+#include "support/processes.hpp"
 #include "support/torture.hpp"
 #include "unit/faults/steps.hpp"
 #include "unit/session/scratch.hpp"

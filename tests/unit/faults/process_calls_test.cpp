@@ -12,7 +12,7 @@
 
 #include "support/catch.hpp"
 #include "support/fault_calls.hpp"
-#include "support/process_probe.hpp"
+#include "support/processes.hpp"
 #include "support/torture.hpp"
 #include "unit/variant/kernel_folder.hpp"
 #include "variant/builder.hpp"

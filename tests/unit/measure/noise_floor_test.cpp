@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
-#include "measure/floors.hpp"
+#include "measure/figures.hpp"
 #include "measure/hierarchy.hpp"
 #include "measure/quantiles.hpp"
 #include "measure/statistics.hpp"

@@ -93,6 +93,23 @@ TEST_CASE("iterations are advised only where nothing was measured beside the sta
   CHECK(surveyed.recommendation.keep_rival == std::vector<std::size_t>{0, 1});
 }
 
+TEST_CASE("over a suite of one problem the suite's comparison is that problem's") {
+  Story story;
+  story.baseline();
+  story.iteration(1, "new@2", "win");
+  story.judge(1, "base@1", k_small).judge(1, "new@2", k_small);
+  story.add(1, {.problem = "", .candidate = "new@2", .against = "base@1", .speedup = 1.6});
+  session::SessionView view = story.view();
+  CHECK(outcome_of(view).main_group() == nullptr);  // of two problems it tells neither
+  view.opened.payload["suite"]["problems"].erase(1);
+  const Outcome outcome = outcome_of(view);
+  CHECK(outcome.recommendation.advice == Advice::adopt);
+  REQUIRE(outcome.main_group() != nullptr);
+  CHECK(outcome.main_group()->problems[0].name == "small");
+  CHECK(over_start(outcome, 0, "new@2").speedup == Approx(1.6));
+  CHECK(over_start(outcome, 0, "new@2").events.size() == 1);
+}
+
 TEST_CASE("one win is adopted, with its figures over start and rival") {
   Story story = measured_baseline();
   iterate(story, 1, "new@2", "win", "base@1", 3, 3, 1.5, 0.75);

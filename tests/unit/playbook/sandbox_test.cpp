@@ -5,7 +5,7 @@
 
 #include "lua_child.hpp"
 #include "support/catch.hpp"
-#include "support/until.hpp"
+#include "support/processes.hpp"
 
 using namespace wb;
 using namespace wb::playbook;

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/dtype.hpp"
 #include "core/files.hpp"
-#include "core/half.hpp"
 #include "core/hash.hpp"
 #include "problem/attention.hpp"
 #include "problem/inner_loops.hpp"

@@ -12,7 +12,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/half.hpp"
+#include "core/dtype.hpp"
 #include "problem/inner_loops.hpp"
 #include "problem/inputs.hpp"
 #include "problem/philox.hpp"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/half.hpp"
+#include "core/dtype.hpp"
 
 namespace wb::testing {
 

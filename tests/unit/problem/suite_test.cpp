@@ -2,7 +2,7 @@
 #include "problem/suite.hpp"
 
 #include "support/catch.hpp"
-#include "support/memory_file_system.hpp"
+#include "support/file_systems.hpp"
 #include "support/places.hpp"
 
 using namespace wb;

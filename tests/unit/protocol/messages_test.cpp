@@ -285,6 +285,61 @@ TEST_CASE("what NVML said travels with a turn and with hello, where there is a G
   CHECK(greeted.gpu == hello.gpu);
 }
 
+TEST_CASE("launches travel with a turn, and a turn of an older worker has none",
+          "[protocol][messages]") {
+  TurnResult turn{{1.0}, 1, 1, 1, {}, {}};
+  CHECK_FALSE(to_json(turn).contains("launches"));
+  CHECK(round_trip(turn).launches.empty());
+  KernelLaunch main{.kernel = "flash<__half, 64>", .grid = {8, 4, 2}, .block = {128, 1, 1}};
+  main.cluster = {2, 1, 1};
+  main.per_call = 3;
+  main.dynamic_shared_bytes = 49'152;
+  main.static_shared_bytes = 128;
+  main.registers = 168;
+  main.local_bytes = 0;
+  main.blocks_per_sm = 2;
+  const KernelLaunch bare{.kernel = "merge", .grid = {1, 1, 1}, .block = {32, 1, 1}};
+  turn.launches = {main, bare};
+  CHECK(round_trip(turn).launches == turn.launches);
+  const Json told = to_json(turn)["launches"];
+  CHECK(told[0]["grid"] == Json::array({8, 4, 2}));
+  for (const char* absent : {"cluster", "registers", "static_shared_bytes", "blocks_per_sm"}) {
+    CHECK_FALSE(told[1].contains(absent));
+  }
+}
+
+TEST_CASE("launches that no device has are refused, and their names are made fit to print",
+          "[protocol][messages][hostile]") {
+  TurnResult turn{{1.0}, 1, 1, 1, {}, {}};
+  turn.launches = {{.kernel = "flash", .grid = {1, 1, 1}, .block = {32, 1, 1}}};
+  const Json good = to_json(turn);
+  const auto with = [&](const char* key, const Json& value) {
+    Json odd = good;
+    odd["launches"][0][key] = value;
+    return odd;
+  };
+  for (const Json& size : {Json::array({1, 1}), Json::array({1, 1, 0}), Json::array({1, 1, 1.5}),
+                           Json::array({1, 1, std::int64_t{1} << 40}), Json("(1, 1, 1)"), Json()}) {
+    INFO(size.dump());
+    CHECK(refusal<TurnResult>(with("grid", size)).find("grid") != std::string::npos);
+  }
+  CHECK(refusal<TurnResult>(with("block", {2'048, 1, 1})).find("block") != std::string::npos);
+  CHECK(refusal<TurnResult>(with("registers", -1)).find("registers") != std::string::npos);
+  CHECK(refusal<TurnResult>(with("blocks_per_sm", 1e9)).find("blocks_per_sm") != std::string::npos);
+  CHECK(refusal<TurnResult>(with("per_call", 0)).find("per_call") != std::string::npos);
+  CHECK(refusal<TurnResult>(with("surprise", 1)).find("surprise") != std::string::npos);
+  Json many = good;
+  for (std::size_t i = 0; i < k_most_launches; ++i) many["launches"].push_back(good["launches"][0]);
+  CHECK(refusal<TurnResult>(many).find("at most 64") != std::string::npos);
+  many["launches"] = "all of them";
+  CHECK_FALSE(refusal<TurnResult>(many).empty());
+  TurnResult read;
+  REQUIRE(from_json(with("kernel", std::string(5'000, 'x') + "\n\x1b"), read).ok());
+  CHECK(read.launches[0].kernel.size() <= k_launch_name_bytes);
+  REQUIRE(from_json(with("kernel", "a\n\x1b[2Jb"), read).ok());
+  CHECK(read.launches[0].kernel == "a\\n\\x1b[2Jb");
+}
+
 TEST_CASE("samples that are no numbers are refused", "[protocol][messages][hostile]") {
   Json turn = to_json(TurnResult{{1.0}, 1, 1, 1, {}, {}});
   turn["samples_us"] = {1.0, nullptr};

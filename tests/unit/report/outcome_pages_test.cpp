@@ -99,7 +99,9 @@ TEST_CASE("a variant that is ahead on some problems is dispatched there", "[repo
   CHECK(tells(line_with(page, "| dispatch"), "take `narrow@2` on 1, `wide@3` on 1"));
   // The incumbent's figures are marked as such.
   CHECK(tells(line_with(page, "| speedup ["), " of `narrow@2`"));
-  for (const char* wrong : {"keep torch_a", "keep the rivals", "Do not try again", "| adopt"}) {
+  CHECK(tells(page, "yet the best on some of its problems: 1**\n\n- iteration 2 ["));
+  for (const char* wrong :
+       {"keep torch_a", "keep the rivals", "Do not try again", "do not try again", "| adopt"}) {
     INFO(wrong);
     CHECK_FALSE(tells(page, wrong));
   }

@@ -124,9 +124,10 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "0.224x [0.221, 0.227] over the fastest rival", "11 of 11 problems to a rival: n6_B8H4",
            "alone is slower than the start on n6_B8H4 0.88x [e2262] to [e5902]",
            "iteration 3, 1.36x [e4786]", "the keys are walked one after another",
+           "0.22x instead of 0.21x over the rivals", "Close the gap to `torch_flash` on n6_B8H4",
            "4 iterations closed after the baseline: 4 won.", "$0.40 (list price)"},
           {"none is supported", "un iterations", "Nothing was shown faster", "rate not given",
-           " ..", "What limits it now: matrix units unused"}},
+           "refuted", " ..", "What limits it now: matrix units unused"}},
       Statements{"from-benchmarks",
                  {"Use sm80_mma_flash@b4ef2ed2 in place of the start; keep torch_default on "
                   "it3_B8H8S256, it3_B16H8S512.",
@@ -134,7 +135,7 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
                   "2 of 5 problems to a rival: it3_B16H8S512 0.744x of `torch_default` [e3934], "
                   "it3_B8H8S256 0.976x of `torch_default` [e3933].",
                   "iteration 6, 6.51x [e3978]", "ambiguous, 1.02x [0.99, 1.05] [e3973]",
-                  "$0.47 (list price)"},
+                  "1.40x [e1135] | 1.39x [e1679] | won", "Keep it there.", "$0.47 (list price)"},
                  {"refuted", "find what holds", "un iterations"}},
       Statements{
           "large-head-dims",
@@ -154,7 +155,8 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "45 problems were compared between iterations, hot sustained",
            "No iteration was run: kernels were only compared.", "Not debited: 1350 turns",
            "Why `sm90_wgmma_carry@a5b3a5f4` is ahead is not known"},
-          {"un iterations", "None yet", "fa_D64", "What limits it now"}},
+          {"un iterations", "None yet", "fa_D64", "What limits it now", "0 of 1", "Keep the start",
+           "rate not given", "Nothing was shown faster"}},
       Statements{"hopper-prefill",
                  {"Use sm90_wgmma_carry@03a6216e in place of the start.",
                   "ahead on 3 of 4, undecided on "
@@ -162,7 +164,8 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
                   "Over the start it is 1.80x [1.77, 1.83]", "iteration 1, 1.34x [e551]",
                   "8 iterations closed after the baseline: 6 won, 2 abandoned.",
                   "Repeat iteration 8", "$0.60 (list price)"},
-                 {"polynomial", "Repeat iteration 4", "un iterations"}});
+                 {"polynomial", "Repeat iteration 4", "un iterations", "refuted",
+                  "Slower than the start"}});
   INFO(expected.session);
   const std::string page =
       two_pages(archived(source_dir() / "sessions" / (std::string(expected.session) + ".tar.gz")));
@@ -408,7 +411,15 @@ TEST_CASE("two pages keep regimes apart", "[report][summary]") {
 
 TEST_CASE("two pages of old and of empty logs", "[report][summary]") {
   const session::SessionView old = archived(source_dir() / "tests/data/session_v1.tar.gz");
-  CHECK(tells(two_pages(old), "## What it cost"));
+  const std::string won = two_pages(old);
+  CHECK(tells(won, "Use cpu_tiled@b5763b40 in place of the start."));
+  CHECK(tells(won, "Over the start it is 1.60x [1.50, 1.70] [e23]."));
+  CHECK(tells(won, "- **Lost:** to rivals unknown."));
+  CHECK(tells(won, "2 iterations closed after the baseline: 1 won, 1 abandoned."));
+  CHECK(tells(won, "$0.003100 + tokens (rate not given)"));
+  for (const char* wrong : {"un iterations", "None: no iteration", "nothing is measured"}) {
+    CHECK_FALSE(tells(won, wrong));
+  }
   session::SessionView empty;
   empty.events = 1;
   const std::string page = two_pages(empty);

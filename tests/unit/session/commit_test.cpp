@@ -5,7 +5,7 @@
 
 #include "core/hash.hpp"
 #include "session/session.hpp"
-#include "support/fault_file_system.hpp"
+#include "support/file_systems.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 

@@ -3,7 +3,7 @@
 // each time there is a typed error, nothing acknowledged is lost and the session can be continued.
 #include "core/json.hpp"
 #include "session/repository.hpp"
-#include "support/fault_file_system.hpp"
+#include "support/file_systems.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 

@@ -278,12 +278,16 @@ TEST_CASE("facts outside an iteration are kept apart", "[session][fold]") {
   f.add("turn_measured", {{"iteration", nullptr}, {"samples_us", {1.0}}});
   f.add("turn_measured", {{"samples_us", {1.0}}});
   f.add("cost_debited", {{"iteration", nullptr}, {"item", "device"}, {"quantity", 2}, {"usd", 1}});
+  f.add("launches_recorded",
+        {{"iteration", nullptr}, {"subject", "k@1"}, {"launches", Json::array()}});
   f.add("note", {{"text", "hello"}});
   f.add("recovered", {{"cut_bytes", 3}, {"saved_as", "x"}, {"reason", "y"}});
   const SessionView view = must(fold(f.log, FoldDepth::full));
   CHECK(view.outside.verdicts.size() == 1);
   CHECK(view.outside.turns == std::vector<std::int64_t>{3, 4});
   CHECK(view.outside.costs.size() == 1);
+  CHECK(view.outside.launches.size() == 1);
+  CHECK(view.not_understood == 0);
   CHECK(view.outside.ledger.total().usd == 1);
   CHECK(view.ledger.total().usd == 1);
   CHECK(view.notes.size() == 1);

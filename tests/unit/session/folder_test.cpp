@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "core/hash.hpp"
-#include "support/fault_file_system.hpp"
+#include "support/file_systems.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 

@@ -2,8 +2,8 @@
 // States of git repositories around a session: an unsuitable one is refused before anything is
 // made, with the remedy for its cause; harmless ones are accepted.
 #include "core/json.hpp"
-#include "support/fault_file_system.hpp"
-#include "unit/session/users_repository.hpp"
+#include "support/file_systems.hpp"
+#include "unit/session/example_session.hpp"
 
 using namespace wb;
 using namespace wb::session;

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "core/json.hpp"
-#include "support/fault_file_system.hpp"
-#include "support/in_child.hpp"
+#include "support/file_systems.hpp"
+#include "support/processes.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 

@@ -6,7 +6,7 @@
 #include "core/hash.hpp"
 #include "session/log.hpp"
 #include "session/log_reader.hpp"
-#include "support/fault_file_system.hpp"
+#include "support/file_systems.hpp"
 #include "support/torture.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"

@@ -8,7 +8,7 @@
 
 #include "core/hash.hpp"
 #include "session/log_reader.hpp"
-#include "support/fault_file_system.hpp"
+#include "support/file_systems.hpp"
 #include "unit/session/scratch.hpp"
 
 using namespace wb;

@@ -7,7 +7,7 @@
 
 #include <ctime>
 
-#include "support/in_child.hpp"
+#include "support/processes.hpp"
 #include "support/torture.hpp"
 #include "unit/session/scratch.hpp"
 

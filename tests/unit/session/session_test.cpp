@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "core/hash.hpp"
-#include "support/in_child.hpp"
+#include "support/processes.hpp"
 #include "unit/session/example_session.hpp"
 #include "unit/session/scratch.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sessions that commit to a branch of the user's repository: its existing content is unchanged.
 #include "core/json.hpp"
-#include "unit/session/users_repository.hpp"
+#include "unit/session/example_session.hpp"
 
 using namespace wb;
 using namespace wb::session;

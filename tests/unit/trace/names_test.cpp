@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operators, kernels and devices by name, and the work of attention by its sizes.
 #include "support/catch.hpp"
-#include "support/memory_file_system.hpp"
+#include "support/file_systems.hpp"
 #include "trace/metrics.hpp"
 #include "trace/op_names.hpp"
 #include "trace/op_sizes.hpp"

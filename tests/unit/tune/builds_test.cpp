@@ -10,7 +10,7 @@
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "support/catch.hpp"
-#include "support/until.hpp"
+#include "support/processes.hpp"
 #include "tune_bench.hpp"
 
 using namespace wb;

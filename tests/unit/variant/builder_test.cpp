@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/hash.hpp"
-#include "fake_toolchains.hpp"
+#include "kernel_folder.hpp"
 
 using namespace wb;
 using namespace wb::variant;

@@ -8,10 +8,10 @@
 #include "core/process.hpp"
 #include "kernel_folder.hpp"
 #include "support/catch.hpp"
-#include "variant/compile_flags.hpp"
 #include "variant/compile_reads.hpp"
 #include "variant/compile_run.hpp"
 #include "variant/compile_sandbox.hpp"
+#include "variant/compiler.hpp"
 
 using namespace wb::variant;
 using namespace wb;

@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "core/hash.hpp"
-#include "fake_toolchains.hpp"
 #include "kernel_folder.hpp"
 #include "support/catch.hpp"
 #include "variant/builder.hpp"

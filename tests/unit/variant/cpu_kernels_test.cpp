@@ -8,7 +8,7 @@
 
 #include "kernel_conformance.hpp"
 #include "support/places.hpp"
-#include "support/until.hpp"
+#include "support/processes.hpp"
 
 using namespace wb;
 using namespace wb::problem;
@@ -78,7 +78,7 @@ TEST_CASE("every CPU kernel passes the verdict in every form that users build",
 
 TEST_CASE("conformance sees a kernel whose rescaling is missing", "[variant][conformance]") {
   RealFileSystem file_system;
-  const auto parent = read_variant(file_system, source_root() / "kernels", "cpu_online");
+  const auto parent = read_variant(file_system, source_dir() / "kernels", "cpu_online");
   REQUIRE(parent.ok());
   std::string source = parent->files.at("cpu_online/kernel.cpp");
   const std::string line = "row.row_sum *= correction;";

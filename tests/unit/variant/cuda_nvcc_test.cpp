@@ -5,7 +5,7 @@
 
 #include "core/hash.hpp"
 #include "core/process.hpp"
-#include "fake_toolchains.hpp"
+#include "kernel_folder.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 #include "variant/builder.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What nvcc may do wrong, with a script in its place; and the real one, where there is one.
 #include "core/process.hpp"
-#include "fake_toolchains.hpp"
+#include "kernel_folder.hpp"
 #include "variant/builder.hpp"
 #include "variant/compile_sandbox.hpp"
 

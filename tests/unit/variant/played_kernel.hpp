@@ -36,13 +36,13 @@ inline std::string with_played_headers(const std::string& source) {
 /// The kernel as a variant of the CPU, after `from` in it became `to`.
 inline Variant played(const KernelFolder& folder, const std::string& name,
                       const std::string& from = "", const std::string& to = "") {
-  const fs::path kernels = source_root() / "kernels";
+  const fs::path kernels = source_dir() / "kernels";
   for (const char* header : {"cuda/plan.cuh", "cuda/scalar_launches.cuh", "cuda/scalar_plan.cuh",
                              "cuda/scalar_rows.cuh", "sdpa_abi.h"}) {
     folder.write(std::string("common/") + header,
                  with_played_headers(text_of(kernels / "common" / header)));
   }
-  const fs::path played_cuda = source_root() / "tests/support/played_cuda";
+  const fs::path played_cuda = source_dir() / "tests/support/played_cuda";
   for (const char* header : {"cuda_runtime.h", "fibers.h", "cuda_fp16.h", "cuda_bf16.h"}) {
     folder.write(std::string("common/") + header, text_of(played_cuda / header));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The logs in tests/data/ptxas_13.0 are what nvcc 13.0.88 printed for sm_90a.
+// The logs in tests/data/ptxas_13.0.txt are what nvcc 13.0.88 printed for sm_90a.
 #include "variant/ptxas_record.hpp"
 #include "core/json.hpp"
 
@@ -12,17 +12,22 @@ using namespace wb::variant;
 
 namespace {
 
+/// Of the log behind the line "==== NAME".
 PtxasRecord record_of(const std::string& name) {
-  const fs::path file = source_dir() / "tests/data/ptxas_13.0" / name;
+  const fs::path file = source_dir() / "tests/data/ptxas_13.0.txt";
   const auto text = RealFileSystem().read(file, 1u << 20);
   REQUIRE(text.ok());
-  return parse_ptxas(*text);
+  const std::string mark = "==== " + name + "\n";
+  const std::size_t begin = text->find(mark);
+  REQUIRE(begin != std::string::npos);
+  const std::string log = text->substr(begin + mark.size());
+  return parse_ptxas(log.substr(0, log.find("==== ")));
 }
 
 }  // namespace
 
 TEST_CASE("registers, spills, stack and shared memory are read", "[variant][ptxas]") {
-  const PtxasRecord record = record_of("spill.txt");
+  const PtxasRecord record = record_of("spill");
   REQUIRE(record.kernels.size() == 2);
   CHECK(record.kernels[0] == KernelResources{.kernel = "spills<96>",
                                              .registers = 64,
@@ -51,7 +56,7 @@ TEST_CASE("an older ptxas says its constant memory", "[variant][ptxas]") {
 }
 
 TEST_CASE("warnings of lost performance are kept with their kernel", "[variant][ptxas]") {
-  const PtxasRecord record = record_of("wgmma.txt");
+  const PtxasRecord record = record_of("wgmma");
   CHECK(record.kernels.size() == 2);
   REQUIRE(record.warnings.size() == 4);
   CHECK(record.warnings[0] ==
@@ -68,7 +73,7 @@ TEST_CASE("warnings of lost performance are kept with their kernel", "[variant][
 }
 
 TEST_CASE("a record survives its JSON", "[variant][ptxas]") {
-  for (const char* name : {"spill.txt", "wgmma.txt", "shared.txt"}) {
+  for (const char* name : {"spill", "wgmma", "shared"}) {
     const PtxasRecord record = record_of(name);
     const auto again = ptxas_record_from_json(to_json(record));
     REQUIRE(again.ok());

@@ -4,6 +4,9 @@
 #include "core/json.hpp"
 #include "verbs/decided_causes.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "analyze/analysis.hpp"
 #include "report/report.hpp"
 #include "support/places.hpp"
@@ -50,7 +53,8 @@ TEST_CASE("rules name analyses that are there, and needs are calls that verbs ta
           "[engine][causes]") {
   const auto causes = load_causes(RealFileSystem(), {{source_dir()}});
   REQUIRE(causes.ok());
-  std::set<std::string_view> known{"sass", "ptxas", "configuration", "launch_rule", "warming"};
+  std::set<std::string_view> known{"sass",        "ptxas",  "configuration",
+                                   "launch_rule", "spills", "warming"};
   for (const Analysis& analysis : analyses()) known.insert(analysis.name);
   for (const Cause& cause : *causes) {
     for (const auto* rules : {&cause.supported, &cause.refuted}) {
@@ -201,6 +205,39 @@ TEST_CASE("the end of a session keeps its causes, told by report and roadmap", "
   const auto closed = bench.engine->call("diagnose", {{"measure", true}}, bench.session);
   REQUIRE_FALSE(closed.ok());
   CHECK(closed.error().message().find("closed") != std::string::npos);
+}
+
+TEST_CASE("a recorded launch decides what its rule derives, with its event as proof",
+          "[engine][causes]") {
+  const auto answer_with = [](Bench& bench, std::int64_t blocks) {
+    bench.play_gpu();  // two SMs
+    testing::FakeSubject ours = Bench::with_time(200);
+    if (blocks > 0) {
+      ours.launches = {{.kernel = "flash", .grid = {blocks, 1, 1}, .block = {128, 1, 1}}};
+    }
+    bench.worker.subjects["triton_flash"] = ours;
+    bench.call("open",
+               {{"start", "triton_flash"},
+                {"problem", "B=1 Hq=4 Sq=1024 D=64 f16"},
+                {"rivals", {"none"}},
+                {"effort", "quick"}},
+               bench.session);
+    return bench.call("diagnose", Json::object(), bench.session);
+  };
+  Bench few;
+  const Json answer = answer_with(few, 1);
+  const Json& cause = cause_in(answer, "under_utilisation");
+  CHECK(cause["state"] == "supported");
+  CHECK(cause["strength"] == "strong");
+  const auto recorded = few.events("launches_recorded");
+  REQUIRE(recorded.size() == 1);
+  const auto events = cause["evidence"][0]["events"].get<std::vector<std::int64_t>>();
+  CHECK(std::find(events.begin(), events.end(), recorded[0].seq) != events.end());
+  // By its rule the kernel has a block for each 64 rows: without a launch nothing else is known.
+  Bench unseen;
+  const Json derived = answer_with(unseen, 0);
+  CHECK(cause_in(derived, "under_utilisation")["state"] == "refuted");
+  CHECK(cause_in(derived, "under_utilisation")["strength"] != "strong");
 }
 
 TEST_CASE("files are diagnosed without a session", "[engine][causes]") {

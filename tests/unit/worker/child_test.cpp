@@ -10,7 +10,7 @@
 
 #include "device/device.hpp"
 #include "support/catch.hpp"
-#include "support/process_probe.hpp"
+#include "support/processes.hpp"
 #include "worker/child.hpp"
 #include "worker/process_table.hpp"
 #include "worker/roles.hpp"

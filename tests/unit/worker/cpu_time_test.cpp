@@ -10,7 +10,7 @@
 
 #include "core/files.hpp"
 #include "support/catch.hpp"
-#include "support/until.hpp"
+#include "support/processes.hpp"
 #include "worker/cpu_time.hpp"
 #include "worker/turn_watch.hpp"
 

@@ -21,9 +21,8 @@
 #include "device/cpu_limits.hpp"
 #include "device/device.hpp"
 #include "support/catch.hpp"
-#include "support/in_child.hpp"
-#include "support/process_probe.hpp"
-#include "worker/machine_limits.hpp"
+#include "support/processes.hpp"
+#include "worker/memory.hpp"
 #include "worker/subject_process.hpp"
 
 using namespace std::chrono_literals;

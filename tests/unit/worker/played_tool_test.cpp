@@ -10,7 +10,7 @@
 #include "support/catch.hpp"
 #include "support/places.hpp"
 #include "worker/inspection.hpp"
-#include "worker/kernel_names.hpp"
+#include "worker/profile.hpp"
 
 using namespace std::chrono_literals;
 using namespace wb::problem;

@@ -13,7 +13,7 @@
 #include "device/device.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
-#include "support/process_probe.hpp"
+#include "support/processes.hpp"
 #include "worker/hello.hpp"
 #include "worker/subject_factory.hpp"
 

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "support/catch.hpp"
-#include "support/until.hpp"
+#include "support/processes.hpp"
 #include "worker/process_table.hpp"
 
 using namespace std::chrono_literals;

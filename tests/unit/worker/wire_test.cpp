@@ -12,7 +12,7 @@
 #include "core/json.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
-#include "support/process_probe.hpp"
+#include "support/processes.hpp"
 #include "worker/channel.hpp"
 #include "worker_under_test.hpp"
 

@@ -9,6 +9,7 @@
 #include "measure/quantiles.hpp"
 #include "worker/builtin.hpp"
 #include "worker/cuda/buffer_set.hpp"
+#include "worker/cuda/graph_launches.hpp"
 #include "worker/turn_plan.hpp"
 
 namespace wb::worker::cuda {
@@ -75,8 +76,9 @@ struct CudaSubject::Stage {
   DeviceBuffer poison;      // for the outputs of a chain
   std::vector<Link> links;  // of a chain
   Mapping shown;
-  SharedBuffer snap;                     // empty: show the content of out
-  std::map<std::int64_t, Graph> graphs;  // by the number of their calls
+  SharedBuffer snap;                            // empty: show the content of out
+  std::map<std::int64_t, Graph> graphs;         // by the number of their calls
+  std::vector<measure::KernelLaunch> launches;  // of one call, from the first graph
 };
 
 CudaSubject::CudaSubject(int ordinal, Stream stream, GpuInputs inputs, Stopwatch stopwatch)
@@ -259,10 +261,15 @@ CudaResult<const Graph*> CudaSubject::graph_of(std::int64_t calls) {
   auto& graphs = m_stage->graphs;
   if (const auto found = graphs.find(calls); found != graphs.end()) return &found->second;
   if (graphs.size() >= k_most_graphs) graphs.clear();
-  WB_TRY_ASSIGN(Graph graph, Graph::record(m_stream, [&]() -> CudaResult<void> {
-                  for (std::int64_t i = 0; i < calls; ++i) WB_TRY(call_on_stage());
-                  return {};
-                }));
+  const auto queue_calls = [&]() -> CudaResult<void> {
+    for (std::int64_t i = 0; i < calls; ++i) WB_TRY(call_on_stage());
+    return {};
+  };
+  const auto look = [&](GraphHandle recorded) {
+    if (!m_stage->launches.empty()) return;
+    m_stage->launches = read_launches(m_stream.context()->functions(), recorded, calls);
+  };
+  WB_TRY_ASSIGN(Graph graph, Graph::record(m_stream, queue_calls, look));
   WB_TRY(graph.launch(m_stream));  // the first launch of a graph is slower
   WB_TRY(finish());
   return &graphs.emplace(calls, std::move(graph)).first->second;
@@ -379,7 +386,8 @@ Outcome<TurnAnswer> CudaSubject::turn(TurnOrder order) {
   m_stage->kind = order.kind;
   const auto settled = settle_stage(order.settle_us);
   if (!settled.ok()) return failure(settled.error());
-  return TurnAnswer{settled->call_us, settled->settled, m_stage->refill_us, true};
+  return TurnAnswer{settled->call_us, settled->settled, m_stage->refill_us, true,
+                    m_stage->launches};
 }
 
 Outcome<void> CudaSubject::prime(const PrimeOrder& order) {

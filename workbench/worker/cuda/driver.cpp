@@ -141,6 +141,17 @@ CudaResult<void> Driver::find_functions(const char* library) {
   find("cuModuleUnload", f.module_unload);
   find("cuModuleGetFunction", f.module_get_function);
   find("cuLaunchKernel", f.launch_kernel);
+  const auto find_optional = [this](const char* name, auto& to) {
+    m_library.find_optional(name, to);
+  };
+  find_optional("cuGraphGetNodes", f.graph_get_nodes);
+  find_optional("cuGraphNodeGetType", f.graph_node_get_type);
+  find_optional("cuGraphKernelNodeGetParams_v2", f.kernel_node_get_parameters);
+  find_optional("cuGraphKernelNodeGetAttribute", f.kernel_node_get_attribute);
+  find_optional("cuKernelGetFunction", f.kernel_get_function);
+  find_optional("cuFuncGetName", f.function_get_name);
+  find_optional("cuFuncGetAttribute", f.function_get_attribute);
+  find_optional("cuOccupancyMaxActiveBlocksPerMultiprocessor", f.most_active_blocks);
   const char* const missing = m_library.missing();
   if (missing == nullptr) return {};
   return Fault{{ErrorCode::not_found, "use the CUDA driver", library,

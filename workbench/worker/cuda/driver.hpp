@@ -52,6 +52,8 @@ using StreamHandle = struct CUstream_st*;
 using EventHandle = struct CUevent_st*;
 using GraphHandle = struct CUgraph_st*;
 using GraphExecHandle = struct CUgraphExec_st*;
+using GraphNode = struct CUgraphNode_st*;
+using LibraryKernel = struct CUkern_st*;  ///< CUkernel, of a function not bound to a context
 
 /// CUdevice_attribute
 enum class Attribute : int {
@@ -86,6 +88,35 @@ struct MemoryAccess {
 using AllocationHandle = unsigned long long;
 inline constexpr int k_descriptor_handle = 1;  ///< CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 inline constexpr int k_least_granularity = 0;
+
+/// CUfunction_attribute
+enum class FunctionAttribute : int {
+  static_shared_bytes = 1,
+  local_bytes = 3,
+  registers = 4,
+  cluster_width = 11,  ///< that the kernel was compiled for; then height and depth
+  cluster_height = 12,
+  cluster_depth = 13,
+};
+
+/// CUgraphNodeType: the others are no kernels.
+inline constexpr int k_kernel_node = 0;
+/// CUDA_KERNEL_NODE_PARAMS_v2
+struct KernelNodeParameters {
+  KernelHandle function = nullptr;
+  unsigned grid[3] = {}, block[3] = {};
+  unsigned dynamic_shared_bytes = 0;
+  void** parameters = nullptr;
+  void** extra = nullptr;
+  LibraryKernel kernel = nullptr;  ///< in place of function
+  ContextHandle context = nullptr;
+};
+/// CUlaunchAttributeValue, of CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+inline constexpr int k_cluster_dimension = 4;
+struct alignas(8) LaunchAttributeValue {
+  unsigned cluster[3] = {};
+  unsigned char of_other_attributes[52] = {};
+};
 
 /// CUuuid
 struct DeviceUuid {
@@ -162,6 +193,21 @@ struct DriverFunctions {
                           unsigned block_x, unsigned block_y, unsigned block_z,
                           unsigned shared_bytes, StreamHandle, void** parameters,
                           void** extra) = nullptr;
+
+  // What a recorded graph holds. A driver may lack these: they are null then.
+  Status (*graph_get_nodes)(GraphHandle, GraphNode* nodes, std::size_t* count) = nullptr;
+  Status (*graph_node_get_type)(GraphNode, int* type) = nullptr;
+  Status (*kernel_node_get_parameters)(GraphNode, KernelNodeParameters*) =
+      nullptr;  ///< cuGraphKernelNodeGetParams
+  Status (*kernel_node_get_attribute)(GraphNode, int attribute, LaunchAttributeValue*) =
+      nullptr;  ///< cuGraphKernelNodeGetAttribute
+  Status (*kernel_get_function)(KernelHandle*, LibraryKernel) = nullptr;
+  Status (*function_get_name)(const char** name, KernelHandle) = nullptr;  ///< cuFuncGetName
+  Status (*function_get_attribute)(int* value, FunctionAttribute,
+                                   KernelHandle) = nullptr;  ///< cuFuncGetAttribute
+  Status (*most_active_blocks)(int* blocks, KernelHandle, int block_threads,
+                               std::size_t dynamic_shared_bytes) =
+      nullptr;  ///< cuOccupancyMaxActiveBlocksPerMultiprocessor
 };
 
 /// True for statuses after which all later calls of the process fail: the context is lost, and only

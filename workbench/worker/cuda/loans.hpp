@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Loans: the memory that subjects write outputs to. It belongs to the judge, which copies its
 // content at one moment, so that later writes of a subject have no effect. Judge process only; the
-// supervisor's view of a loan is LentOutput (worker/outputs.hpp).
+// supervisor's view of a loan is LentOutput (worker/hand_over.hpp).
 #pragma once
 
 #include <cstdint>

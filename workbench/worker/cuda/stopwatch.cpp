@@ -42,11 +42,12 @@ CudaResult<void> Graph::begin(const Stream& stream) {
       "the work of a stream");
 }
 
-CudaResult<Graph> Graph::end(const Stream& stream) {
+CudaResult<Graph> Graph::end(const Stream& stream, const std::function<void(GraphHandle)>& seen) {
   const ContextPtr& context = stream.context();
   GraphHandle recorded = nullptr;
   WB_TRY(context->check(context->functions().stream_end_capture(stream.handle(), &recorded),
                         "record", "the work of a stream"));
+  if (seen && recorded != nullptr) seen(recorded);
   GraphExecHandle handle = nullptr;
   const Status made = context->functions().graph_instantiate(&handle, recorded, 0);
   static_cast<void>(context->functions().graph_destroy(recorded));

@@ -49,12 +49,14 @@ class Graph {
  public:
   /// Records what `enqueue() -> CudaResult<void>` queues on `stream`; nothing runs yet. Errors:
   /// those of enqueue, and environment for operations that cannot be recorded (waiting, the legacy
-  /// stream).
+  /// stream). `seen`: called with what was recorded before it is made ready.
   template <typename Enqueue>
-  static CudaResult<Graph> record(const Stream& stream, const Enqueue& enqueue) {
+  static CudaResult<Graph> record(const Stream& stream, const Enqueue& enqueue,
+                                  const std::function<void(GraphHandle)>& seen = nullptr) {
     WB_TRY(begin(stream));
     const CudaResult<void> queued = enqueue();
-    CudaResult<Graph> graph = end(stream);  // always: the stream must leave its recording state
+    // Always: the stream must leave its recording state.
+    CudaResult<Graph> graph = end(stream, seen);
     WB_TRY(queued);
     return graph;
   }
@@ -67,7 +69,7 @@ class Graph {
   Graph(ContextPtr context, GraphExecHandle handle)
       : m_context(std::move(context)), m_handle(handle) {}
   static CudaResult<void> begin(const Stream& stream);
-  static CudaResult<Graph> end(const Stream& stream);
+  static CudaResult<Graph> end(const Stream& stream, const std::function<void(GraphHandle)>& seen);
   ContextPtr m_context;
   GraphExecHandle m_handle = nullptr;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Conversions of stored elements, exactly as on the host (core/half.hpp), for all kernels of the
+// Conversions of stored elements, exactly as on the host (core/dtype.hpp), for all kernels of the
 // judge.
 #pragma once
 
