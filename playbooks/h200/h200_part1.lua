@@ -125,6 +125,7 @@ return {
     suite = "n6:n6_S64",
     rivals = { "torch_default" },
     effort = "quick",
+    goal = goals.asked(parts),
   },
   run = function(wb, args)
     return goals.run(wb, args, parts)

@@ -82,6 +82,8 @@ return {
     suite = "n6:n6_S64",
     rivals = { "torch_default" },
     effort = "quick",
+    regime = "sustained",
+    goal = goals.asked(parts),
   },
   run = function(wb, args)
     return goals.run(wb, args, parts)

@@ -236,6 +236,39 @@ function goals.run(wb, args, parts)
   return result
 end
 
+-- A part's problems as a goal of the session names them: "n6:*+v3:*" for the suites "n6+v3".
+local function selection(suite)
+  local whole = {}
+  for name in suite:gmatch("[^+]+") do
+    whole[#whole + 1] = name:find(":", 1, true) and name or name .. ":*"
+  end
+  return table.concat(whole, "+")
+end
+
+-- The goals of the parts for `open`, so that the session itself says what was reached: means, what
+-- each problem must reach, and that none may be slower. A limit that is a function of the row, and
+-- problems that a part writes out, are in the notes alone.
+function goals.asked(parts)
+  local asked = {}
+  local function ask(part, form, least)
+    asked[#asked + 1] = string.format("%s >= %.4g over fastest on %s", form, least,
+                                      selection(part.suite))
+  end
+  for _, part in ipairs(parts) do
+    if part.suite and not part.texts then
+      if part.mean then
+        ask(part, "geomean", part.mean)
+      end
+      if type(part.least) == "number" then
+        ask(part, "each", part.least)
+      elseif part.never_slower then
+        ask(part, "each", 1)
+      end
+    end
+  end
+  return table.concat(asked, "; ")
+end
+
 -- What such playbooks take.
 function goals.arguments(regime)
   return {

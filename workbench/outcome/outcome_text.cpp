@@ -263,8 +263,8 @@ std::string start_reason(const Outcome& outcome) {
     // A figure above 1 that is no gain would read as one.
     const measure::Interval& interval = one.over_start->interval;
     if (!measure::is_valid(interval) || interval.high >= 1) break;
-    return words + fmt::format(" (the best, {}: {})", shown(one.label),
-                               ratio_words(one.over_start->value, interval));
+    return words +
+           fmt::format(" (the best of them: {})", ratio_words(one.over_start->value, interval));
   }
   return words;
 }

@@ -258,16 +258,16 @@ std::string decision(const Page& page) {
   if (view.closed) {
     const std::string said = text(view.closed->payload, "recommendation");
     if (!said.empty()) {
-      out += fmt::format("The author advised{}: {}\n\n", cite(view.closed->seq), clause(said, 200));
+      out += fmt::format("The author advised{}: {}\n\n", cite(view.closed->seq), brief(said, 200));
     }
   }
   if (!view.decisions.empty()) {
     const Fact& last = view.decisions.back();
     const std::string reason = text(last.payload, "reason");
     out += fmt::format("Decided{}: {}: {}{}\n\n", cite(last.seq),
-                       clause(text(last.payload, "question"), 160),
-                       clause(text(last.payload, "choice"), 100),
-                       reason.empty() ? "" : " (" + clause(reason, 160) + ")");
+                       brief(text(last.payload, "question"), 160),
+                       brief(text(last.payload, "choice"), 100),
+                       reason.empty() ? "" : " (" + brief(reason, 160) + ")");
   }
   return out;
 }
@@ -294,7 +294,7 @@ std::string heading(const Page& page) {
   std::string status;
   if (view.closed) {
     const std::string reason = text(view.closed->payload, "reason");
-    status = "Closed" + cite(view.closed->seq) + (reason.empty() ? "" : ": " + clause(reason, 100));
+    status = "Closed" + cite(view.closed->seq) + (reason.empty() ? "" : ": " + brief(reason, 100));
   } else if (const session::IterationView* flight = view.in_flight()) {
     status = fmt::format("Not closed: iteration {} is in flight{}", flight->number,
                          cite(flight->opened.seq));
@@ -302,7 +302,7 @@ std::string heading(const Page& page) {
     status = view.status == SessionStatus::paused ? "Paused, not closed" : "Open, not closed";
   }
   return fmt::format("# Session {}{}{}\n\n{}{}{}.\n\n", inline_text(name, 80),
-                     title.empty() ? "" : ": " + clause(title, 120),
+                     title.empty() ? "" : ": " + brief(title, 120),
                      field(opened, session::k_redacted_key).is_object() ? " (redacted copy)" : "",
                      device.empty() ? "" : inline_text(device, 60) + ", ",
                      view.last_t.size() < 10 ? "" : plain(view.last_t.substr(0, 10)) + ". ",

@@ -169,6 +169,7 @@ std::string proved_cause(const Facts& facts, const Json& cause) {
   const std::string strength = text(cause, "strength");
   const std::string kind = strength == "derived"  ? std::string("derived, not measured")
                            : strength == "strong" ? std::string("seen in the build alone")
+                           : strength.empty()     ? std::string("its evidence is not recorded")
                                                   : inline_text(strength, 10) + " evidence";
   return fmt::format("{} ({}{})", title, kind,
                      proof == nullptr ? std::string() : ": " + told_evidence(facts, *proof));

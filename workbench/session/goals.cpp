@@ -19,8 +19,9 @@ constexpr std::string_view k_goal_example = "geomean >= 1.2 over torch_default o
 
 Error goal_error(std::string_view text, std::string cause) {
   return Error{ErrorCode::usage, "read the goal", printable(text), std::move(cause),
-               fmt::format("write it as '{}', or with each for geomean, and start or fastest for "
-                           "the rival; ';' joins several",
+               fmt::format("write it as '{}', or with each for geomean, start or fastest for the "
+                           "rival, and prefill:fa_D64_* for problems of another suite; ';' joins "
+                           "several",
                            k_goal_example)};
 }
 
@@ -185,6 +186,10 @@ Result<Goal> parse_goal(std::string_view text) {
                       "after the rival comes nothing, or on and the names of problems, "
                       "joined by ',' without blanks");
   }
+  if (words[6].find(':') != std::string_view::npos) {
+    goal.outside = words[6];
+    return goal;
+  }
   for (const std::string_view pattern : ascii::parts(words[6], ',')) {
     if (pattern.empty()) return goal_error(text, "between two ',' is no name");
     goal.on.emplace_back(pattern);
@@ -215,6 +220,26 @@ std::vector<std::string> problems_of_goal(const Goal& goal, const Json& suite) {
     if (goal.on.empty() || std::any_of(goal.on.begin(), goal.on.end(), fits)) {
       problems.push_back(text);
     }
+  }
+  return problems;
+}
+
+namespace {
+
+/// The problems of a goal about other suites: lists of {problem, name} by what the goal says.
+const Json& members_outside(const Goal& goal, const Json& goal_problems) {
+  static const Json k_none = Json::array();
+  const auto found =
+      goal_problems.is_object() ? goal_problems.find(goal.outside) : goal_problems.end();
+  return found != goal_problems.end() && found->is_array() ? *found : k_none;
+}
+
+}  // namespace
+
+std::vector<std::string> problems_outside(const Goal& goal, const Json& goal_problems) {
+  std::vector<std::string> problems;
+  for (const Json& member : members_outside(goal, goal_problems)) {
+    if (member.is_object()) problems.push_back(text_in(member, "problem"));
   }
   return problems;
 }
@@ -322,8 +347,14 @@ std::vector<std::pair<Goal, GoalResult>> goals_of(const SessionView& view) {
     if (!text.is_string()) continue;
     auto goal = parse_goal(text.get<std::string>());
     if (!goal) continue;
-    GoalResult result = evaluate(*goal, problems_of_goal(*goal, *suite), figures);
-    result.lowest = title_of(*suite, result.lowest);
+    const bool is_outside = !goal->outside.empty();
+    const Json beyond = opened.value("goal_problems", Json());
+    GoalResult result = evaluate(
+        *goal, is_outside ? problems_outside(*goal, beyond) : problems_of_goal(*goal, *suite),
+        figures);
+    Json others = Json::object();
+    others["problems"] = members_outside(*goal, beyond);
+    result.lowest = title_of(is_outside ? others : *suite, result.lowest);
     all.emplace_back(*std::move(goal), std::move(result));
   }
   return all;

@@ -25,14 +25,20 @@ struct Goal {
   double at_least = 1;
   std::string over;             ///< a rival, k_over_start or k_over_fastest (of the rivals)
   std::vector<std::string> on;  ///< shell patterns of problem names; empty: all problems
+  /// "prefill:fa_D64_*": problems of other suites, as `--suite` selects them; empty: of the
+  /// session's
+  std::string outside;
 };
-/// FORM >= NUMBER over RIVAL [on PATTERN,PATTERN]. Errors: usage, with what was expected where.
+/// FORM >= NUMBER over RIVAL [on PATTERN,PATTERN], or on SUITE:PATTERN,PATTERN of other suites.
+/// Errors: usage, with what was expected where.
 Result<Goal> parse_goal(std::string_view text);
 /// Goals joined by ';'.
 Result<std::vector<Goal>> parse_goals(std::string_view text);
 
 /// The texts of the problems that a goal is about, from the suite of session_opened.
 std::vector<std::string> problems_of_goal(const Goal& goal, const Json& suite);
+/// The same of a goal about other suites, from `goal_problems` of session_opened.
+std::vector<std::string> problems_outside(const Goal& goal, const Json& goal_problems);
 
 /// A measured speedup of one candidate over one other, on one problem.
 struct GoalFigure {

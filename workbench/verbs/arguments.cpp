@@ -168,7 +168,8 @@ ArgumentSpec goal_argument() {
   return string_argument(
       "goal",
       "what the session is to reach: 'geomean >= 1.2 over torch_default on fa_D64_*'; each for "
-      "geomean, start or fastest for the rival; several joined by ';'");
+      "geomean, start or fastest for the rival, prefill:fa_D64_* for problems of another suite, "
+      "which `compare` measures; several joined by ';'");
 }
 
 ArgumentSpec predicted_argument() {

@@ -322,15 +322,22 @@ class ConclusionReader {
       ++m_audited.sentences;
       if (!m_supported.empty()) add("no cause", "the log supports: " + m_supported.front());
     }
-    for (const std::string_view lead : {"What limits it now: ", "It is held up by: "}) {
-      const std::size_t at = plain.find(lead);
-      if (at == std::string_view::npos) continue;
+    const auto hold = [&](std::string_view said) {
       ++m_audited.sentences;
-      const std::string_view said = plain.substr(at + lead.size());
       const bool is_supported =
           std::any_of(m_supported.begin(), m_supported.end(),
                       [&](const std::string& title) { return said.starts_with(title); });
       if (!is_supported) add("cause: " + std::string(said), "no measurement supports it");
+    };
+    for (const std::string_view lead : {"What limits it now: ", "It is held up by: "}) {
+      const std::size_t found = plain.find(lead);
+      if (found != std::string_view::npos) hold(plain.substr(found + lead.size()));
+    }
+    // "What limits it now on 4 of 11 problems (a, b and 2 more): the cost of a call."
+    if (const std::size_t found = plain.find("What limits it now on ");
+        found != std::string_view::npos) {
+      const std::size_t end = plain.find("): ", found);
+      if (end != std::string_view::npos) hold(plain.substr(end + 3));
     }
     const std::size_t at = plain.find("It is not: ");
     if (at == std::string_view::npos) return;

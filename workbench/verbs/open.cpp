@@ -125,7 +125,7 @@ Result<Json> make_identity(Context& context, const Json& args, const fs::path& f
   for (const std::string& rival : rivals) WB_TRY(context.catalogue.find(rival));
   Json identity = identity_of(context, args, folder, {start, suite, objective, backend, rivals});
   if (args.contains("goal")) {
-    WB_TRY_ASSIGN(identity["goals"], goals_from(args["goal"].get<std::string>(), identity));
+    WB_TRY(add_goals(context.services, args["goal"].get<std::string>(), identity));
   }
   if (args.value("list_prices", "shipped") == "none") identity["list_prices"] = nullptr;
   if (args.contains("planned_minutes")) identity["planned_minutes"] = args["planned_minutes"];

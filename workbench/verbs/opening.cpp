@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/hash.hpp"
 #include "core/json.hpp"
@@ -21,6 +22,7 @@
 #include "session/storage.hpp"
 #include "verbs/decided_causes.hpp"
 #include "verbs/situation.hpp"
+#include "verbs/suite_selection.hpp"
 
 namespace wb::verbs {
 
@@ -79,18 +81,40 @@ Json identity_of(const Context& context, const Json& args, const fs::path& folde
               {"author", {{"name", "sdpa-wb"}, {"email", "sdpa-wb@localhost"}}}};
 }
 
-Result<Json> goals_from(const std::string& text, const Json& identity) {
+namespace {
+
+/// {problem, name} of the problems that a goal names in other suites; held-out ones of these are
+/// none of them. Errors: those of select_problems().
+Result<Json> problems_named_by(const Services& services, const std::string& outside) {
+  WB_TRY_ASSIGN(const auto suites, load_all_suites(services));
+  WB_TRY_ASSIGN(const problem::Suite selected, select_problems(suites, outside));
+  Json members = Json::array();
+  std::set<std::string> known;  // a problem in two suites counts once
+  for (const problem::SuiteProblem& member : selected.problems) {
+    const std::string text = to_text(member.problem);
+    if (member.held_out || !known.insert(text).second) continue;
+    members.push_back({{"problem", text}, {"name", member.problem.name}});
+  }
+  return members;
+}
+
+}  // namespace
+
+Result<void> add_goals(const Services& services, const std::string& text, Json& identity) {
   WB_TRY_ASSIGN(const auto goals, session::parse_goals(text));
   const auto rivals = identity["rivals"].get<std::vector<std::string>>();
-  Json texts = Json::array();
+  Json texts = Json::array(), outside = Json::object();
   for (const session::Goal& goal : goals) {
     const auto refused = [&](std::string cause, std::string next) {
       return Error{ErrorCode::usage, "open a session with the goal", goal.text, std::move(cause),
                    std::move(next)};
     };
-    if (problems_of_goal(goal, identity["suite"]).empty()) {
+    if (!goal.outside.empty()) {
+      WB_TRY_ASSIGN(outside[goal.outside], problems_named_by(services, goal.outside));
+    } else if (problems_of_goal(goal, identity["suite"]).empty()) {
       return refused("no problem of the suite has such a name",
-                     "see `sdpa-wb suites` for the names; without 'on' all count");
+                     "see `sdpa-wb suites` for the names; without 'on' all count, and "
+                     "SUITE:NAMES takes those of another suite");
     }
     const bool is_known = goal.over == session::k_over_start ||
                           (goal.over == session::k_over_fastest && !rivals.empty()) ||
@@ -103,7 +127,9 @@ Result<Json> goals_from(const std::string& text, const Json& identity) {
     }
     texts.push_back(goal.text);
   }
-  return texts;
+  identity["goals"] = std::move(texts);
+  if (!outside.empty()) identity["goal_problems"] = std::move(outside);
+  return {};
 }
 
 Result<Json> begin_session(Context& context, const Json& identity, const fs::path& folder,

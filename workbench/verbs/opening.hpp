@@ -32,9 +32,10 @@ std::string as_logged(const std::string& text);
 Json identity_of(const engine::Context& context, const Json& args, const fs::path& folder,
                  const Opening& opening);
 
-/// Member `goals` of session_opened, from the argument `goal`. Errors: usage (it cannot be read, is
-/// about no problem of the suite, or over whom the session has not).
-Result<Json> goals_from(const std::string& text, const Json& identity);
+/// Adds `goals` to session_opened, from the argument `goal`, and `goal_problems`, those of other
+/// suites that goals name. Errors: usage (it cannot be read, is about no problem of the suite, or
+/// over whom the session has not); those of select_problems().
+Result<void> add_goals(const engine::Services& services, const std::string& text, Json& identity);
 
 /// Makes the session in `folder`, held by the context, and measures its baseline. `stored`, the
 /// variant that it starts from, is stored in it; may be null. `on_opened` runs before the baseline.

@@ -163,6 +163,18 @@ return {
     assert(goals.judge(by_time, { row("a", 1.1, nil, 15) }, 1).reached)
     assert(not goals.judge(by_time, { row("a", 1.1, nil, 5) }, 1).reached)
 
+    -- What the session is asked for: a limit by the row stays in the notes.
+    local asked = goals.asked {
+      { key = "a", name = "a", suite = "n6+v3", mean = 1.8, least = by_time.least },
+      { key = "b", name = "b", suite = "unusual:D32_*,D40_*", mean = 1.15, least = 1.05 },
+      { key = "c", name = "c", suite = "decode", never_slower = true },
+      { key = "d", name = "d", texts = { "B=1" }, mean = 2 },
+    }
+    assert(asked == "geomean >= 1.8 over fastest on n6:*+v3:*; "
+      .. "geomean >= 1.15 over fastest on unusual:D32_*,D40_*; "
+      .. "each >= 1.05 over fastest on unusual:D32_*,D40_*; each >= 1 over fastest on decode:*",
+      asked)
+
     check_grouping()
   end,
 }

@@ -110,7 +110,7 @@ TEST_CASE("the advice to keep the start says why") {
     story.add(1, {.problem = problem, .candidate = "new@2", .against = "base@1", .speedup = 0.7});
   }
   CHECK(says(advice_words(outcome_of(story.view())),
-             "Keep the start base@1: no other variant is shown faster (the best, new@2: 0.700x "
+             "Keep the start base@1: no other variant is shown faster (the best of them: 0.700x "
              "[0.693, 0.707])"));
   Story same;
   same.baseline();

@@ -45,6 +45,45 @@ TEST_CASE("a goal is read from its words", "[session][goals]") {
   CHECK(parse_goals("each >= 1 over a; geomean >= 2 over start").value().size() == 2);
 }
 
+TEST_CASE("a goal about another suite takes its problems from the opening", "[session][goals]") {
+  const Goal beyond = goal("geomean >= 1.2 over fastest on prefill:fa_D64_*,fa_D128_*");
+  CHECK(beyond.outside == "prefill:fa_D64_*,fa_D128_*");
+  CHECK(beyond.on.empty());
+  CHECK(goal("geomean >= 1.2 over fastest on fa_D64_*").outside.empty());
+  Json known = Json::object();
+  known[beyond.outside] = Json::array(
+      {{{"problem", "p8"}, {"name", "fa_D64_x"}}, {{"problem", "p9"}, {"name", "fa_D128_x"}}});
+  CHECK(problems_outside(beyond, known) == std::vector<std::string>{"p8", "p9"});
+  CHECK(problems_outside(beyond, Json()).empty());
+  CHECK(problems_outside(beyond, Json::array()).empty());
+  SessionView view;
+  view.opened.payload = {{"objective", {{"plan", "hot"}, {"regime", "sustained"}}},
+                         {"suite", suite()},
+                         {"goals", Json::array({beyond.text})},
+                         {"goal_problems", known}};
+  const auto compared = [](std::int64_t seq, const char* problem, const char* regime) {
+    return Fact{seq,
+                "",
+                {{"phase", "standalone"},
+                 {"role", "rival"},
+                 {"plan", "hot"},
+                 {"regime", regime},
+                 {"problem", problem},
+                 {"candidate", "mine@1"},
+                 {"against", "rival"},
+                 {"speedup", 1.5},
+                 {"interval", {{"low", 1.49}, {"high", 1.51}}}}};
+  };
+  view.outside.comparisons = {compared(7, "p8", "sustained"), compared(8, "p9", "burst")};
+  CHECK(goals_of(view).at(0).second.state == GoalState::undecided);  // p9 in another regime
+  view.outside.comparisons.push_back(compared(9, "p9", "sustained"));
+  const GoalResult reached = goals_of(view).at(0).second;
+  CHECK(reached.state == GoalState::reached);
+  CHECK(reached.all == 2);
+  CHECK(reached.lowest == "fa_D64_x");
+  CHECK(reached.events == std::vector<std::int64_t>{7, 9});
+}
+
 TEST_CASE("what is no goal is refused with what is wrong", "[session][goals]") {
   const std::vector<std::pair<std::string, std::string>> bad{
       {"", "empty"},

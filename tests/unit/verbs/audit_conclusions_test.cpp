@@ -227,6 +227,9 @@ TEST_CASE("a page blames what measurements support", "[audit][outcome]") {
             .empty());
   CHECK(printed_in("- **Cause:** What limits it now: narrow loads.\n", view) ==
         Printed{"cause: narrow loads."});
+  const std::string on = "- What limits it now on 1 of 2 problems (small): ";
+  CHECK(printed_in(on + "too few blocks. Proof: 2 of 132.\n", view).empty());
+  CHECK(printed_in(on + "narrow loads.\n", view) == Printed{"cause: narrow loads."});
   CHECK(printed_in("- It is not: narrow loads and 2 more.\n", view).empty());
   CHECK(printed_in("- It is not: narrow loads, too few blocks and 2 more.\n", view) ==
         Printed{"it is not too few blocks"});
