@@ -26,6 +26,7 @@
 #include "report/evidence.hpp"
 #include "report/facts.hpp"
 #include "report/report.hpp"
+#include "session/log.hpp"
 #include "variant/restriction.hpp"
 #include "verbs/situation.hpp"
 
@@ -445,6 +446,39 @@ void use_rooms(const DecidedCauses& decided, Situation& situation) {
   }
 }
 
+namespace {
+
+/// Leaves out of each cause what is beyond so many pieces of evidence, and counts it.
+void keep_evidence(Json& causes, std::size_t most) {
+  for (Json& cause : causes) {
+    Json& evidence = cause["evidence"];
+    if (evidence.size() <= most) continue;
+    cause["evidence_left_out"] =
+        cause["evidence_left_out"].get<std::size_t>() + evidence.size() - most;
+    evidence.erase(evidence.begin() + std::ptrdiff_t(most), evidence.end());
+  }
+}
+
+}  // namespace
+
+void fit_in_event(Json& made) {
+  // The envelope of an event takes less than this.
+  constexpr std::size_t k_room = session::k_max_event_line_bytes - 1024;
+  const auto fits = [&] { return made.dump().size() <= k_room; };
+  for (const std::size_t most : {4, 2, 1}) {
+    for (Json* causes : {&made["start"], &made}) {
+      if (fits()) return;
+      if (causes->is_object()) keep_evidence((*causes)["causes"], most);
+    }
+  }
+  if (!fits()) made["start"] = nullptr;
+  for (Json& cause : made["causes"]) {
+    if (fits()) return;
+    cause["groups"] = Json::array();
+    cause["where"] = Json::array();
+  }
+}
+
 Result<void> record_causes(Context& context) {
   WB_TRY_ASSIGN(const SessionView* view, context.session->current(session::FoldDepth::full));
   if (view->incumbent.empty()) return {};
@@ -454,6 +488,7 @@ Result<void> record_causes(Context& context) {
                        {{"text", "no causes: " + made.error().message()}, {"iteration", nullptr}}));
     return {};
   }
+  fit_in_event(*made);
   WB_TRY(context.log("causes_decided", *std::move(made)));
   return {};
 }

@@ -102,6 +102,11 @@ Result<Json> diagnose_measuring(engine::Context& context, const Json& args);
 /// did not begin. Nothing that fails is fatal. Errors: those of the log, canceled.
 Result<Json> measure_before_close(engine::Context& context, double budget_s);
 
+/// Cuts an answer of causes_json() to what the line of one event holds: first evidence is left out
+/// and counted in `evidence_left_out`, the start's before the incumbent's, then the start's causes,
+/// then groups and problems.
+void fit_in_event(Json& causes);
+
 /// Appends causes_decided to the held session if it has a baseline. Without a catalogue it appends
 /// a note with the reason.
 Result<void> record_causes(engine::Context& context);

@@ -7,6 +7,7 @@
 #include "trace/op_sizes.hpp"
 #include "trace/platforms.hpp"
 #include "trace/suite_maker.hpp"
+#include "trace/trace.hpp"
 
 using namespace wb;
 using namespace wb::problem;
@@ -106,7 +107,7 @@ TEST_CASE("platforms of the user", "[trace][platforms]") {
 
 namespace {
 
-constexpr double k_giga = 1e9, k_mib = 1024.0 * 1024.0;
+constexpr double k_mib = 1024.0 * 1024.0;
 
 AttentionSizes sizes(std::int64_t b, std::int64_t h, std::int64_t n, std::int64_t d, bool causal) {
   return {b, n, h, n, h, d, d, causal, 0, "bf16"};

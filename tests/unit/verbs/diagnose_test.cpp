@@ -271,3 +271,42 @@ TEST_CASE("a probe varies one size", "[engine][causes]") {
   CHECK(keys[2].causal == Causal::none);
   CHECK(probe_problems(base, "eager").size() == 1);
 }
+
+TEST_CASE("causes of any size fit into one event, and say what was left out", "[engine][causes]") {
+  const auto causes = [](std::size_t count, std::size_t evidence, std::size_t groups) {
+    Json list = Json::array();
+    for (std::size_t n = 0; n < count; ++n) {
+      Json one{{"cause", "c"}, {"evidence_left_out", 1}, {"evidence", Json::array()}};
+      for (std::size_t i = 0; i < evidence; ++i) {
+        one["evidence"].push_back({{"statement", std::string(500, 'e')}, {"rank", i}});
+      }
+      one["groups"] = Json(groups, std::string(200, 'g'));
+      one["where"] = Json(groups, std::string(100, 'w'));
+      list.push_back(one);
+    }
+    return list;
+  };
+  const auto room = session::k_max_event_line_bytes - 1024;
+  Json small{{"causes", causes(16, 2, 1)}, {"start", {{"causes", causes(16, 2, 1)}}}};
+  const Json before = small;
+  fit_in_event(small);
+  CHECK(small == before);
+
+  Json large{{"causes", causes(16, 5, 1)}, {"start", {{"causes", causes(16, 5, 1)}}}};
+  fit_in_event(large);
+  CHECK(large.dump().size() <= room);
+  const Json &cause = large["causes"][0], &at_start = large["start"]["causes"][0];
+  CHECK(cause["evidence"].size() >= at_start["evidence"].size());
+  CHECK(at_start["evidence"].size() < 5);
+  CHECK(at_start["evidence"][0]["rank"] == 0);  // the strongest stays
+  CHECK(at_start["evidence"].size() + at_start["evidence_left_out"].get<std::size_t>() == 6);
+
+  Json huge{{"causes", causes(16, 5, 200)}, {"start", {{"causes", causes(16, 5, 200)}}}};
+  fit_in_event(huge);
+  CHECK(huge.dump().size() <= room);
+  CHECK(huge["start"].is_null());
+  CHECK(huge["causes"].size() == 16);
+  Json alone{{"causes", causes(16, 20, 0)}, {"start", nullptr}};
+  fit_in_event(alone);
+  CHECK(alone.dump().size() <= room);
+}
