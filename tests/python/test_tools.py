@@ -16,7 +16,7 @@ STYLES = ("openai", "anthropic", "mcp")
 NUMBERS = {
     "predicted_speedup", "seed", "evaluations", "seconds", "usd", "limit", "offset", "wait_s",
     "iteration", "target", "input_tokens", "output_tokens", "cached_tokens", "value",
-    "planned_minutes", "draws",
+    "planned_minutes", "draws", "measure",
 }  # fmt: skip
 
 
