@@ -42,12 +42,6 @@ bool names(const Document& document, const Term& term) {
 
 }  // namespace
 
-std::string_view to_string(Severity value) {
-  return value == Severity::contradiction ? "contradiction"
-         : value == Severity::doubtful    ? "doubtful"
-                                          : "unknown";
-}
-
 bool is_about_kernels(const Document& document) {
   std::size_t named = 0;
   for (const Term& term : k_terms) {

@@ -13,7 +13,11 @@ namespace wb::audit {
 /// contradiction: figures of one table or one equation, or a GPU's limits, exclude the printed one.
 /// doubtful: the claim does not follow, or rests on misleading figures. unknown: cannot be decided.
 enum class Severity { contradiction, doubtful, unknown };
-std::string_view to_string(Severity value);
+constexpr std::string_view to_string(Severity value) {
+  return value == Severity::contradiction ? "contradiction"
+         : value == Severity::doubtful    ? "doubtful"
+                                          : "unknown";
+}
 
 struct Finding {
   Severity severity = Severity::contradiction;

@@ -3,6 +3,8 @@
 // before. On a CPU they are taken one by one. On a GPU a single call lasts microseconds, while the
 // messages around it scatter by tens of microseconds, so many calls follow each other in a chain
 // between two messages; the device itself copies each call's inputs right before it.
+#include "worker/first_calls.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -187,9 +187,4 @@ Outcome<void> TurnConductor::try_fresh_calls() {
                   seen));
 }
 
-Outcome<double> time_lone_call_us(SubjectProcess& subject, const protocol::TurnArgs& args,
-                                  const TurnContext& context, const Wait& wait) {
-  return TurnConductor(subject, args, context, wait).lone_call_us();
-}
-
 }  // namespace wb::worker

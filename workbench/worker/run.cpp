@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One judged run: a secret seed, poisoned outputs, and the judge's verdict. On a CPU it is an
 // untimed turn, unless it is called in a form that no turn has.
+#include "worker/run.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +17,6 @@
 #include "worker/failure.hpp"
 #include "worker/gpu_output.hpp"
 #include "worker/hand_over.hpp"
-#include "worker/turn.hpp"
 
 namespace wb::worker {
 

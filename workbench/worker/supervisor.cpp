@@ -13,7 +13,9 @@
 #include "core/process.hpp"
 #include "core/secret.hpp"
 #include "worker/failure.hpp"
+#include "worker/first_calls.hpp"
 #include "worker/forked.hpp"
+#include "worker/run.hpp"
 
 namespace wb::worker {
 namespace {

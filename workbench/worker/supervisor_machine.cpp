@@ -9,6 +9,7 @@
 #include "worker/failure.hpp"
 #include "worker/hello.hpp"
 #include "worker/process_table.hpp"
+#include "worker/run.hpp"
 #include "worker/supervisor.hpp"
 
 namespace wb::worker {

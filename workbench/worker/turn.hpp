@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One turn and one judged run of a subject, as the supervisor conducts them: it draws the seeds,
-// keeps the wall clock, and has outputs judged by the judge alone.
+// One turn of a subject, as the supervisor conducts it: it draws the seeds, keeps the wall clock,
+// and has outputs judged by the judge alone. What a judged run (run.hpp) and first calls
+// (first_calls.hpp) need to know, too.
 #pragma once
 
 #include <map>
@@ -67,37 +68,11 @@ std::optional<Failure> memory_hog_failure(const problem::Problem& problem, std::
 Outcome<protocol::TurnResult> conduct_turn(SubjectProcess& subject, const protocol::TurnArgs& args,
                                            const TurnContext& context, const Wait& wait);
 
-/// One subject of conduct_first_calls().
-struct FirstCaller {
-  SubjectProcess& subject;
-  TurnContext context;
-};
-/// Takes the first calls of all callers, in turns, and judges the last output of each. A caller's
-/// own failure stands in the result. Failures: environment.
-Outcome<protocol::FirstCallsResult> conduct_first_calls(const std::vector<FirstCaller>& callers,
-                                                        const protocol::FirstCallsArgs& args,
-                                                        const Wait& wait);
-
 /// Times empty messages, ended as a block is.
 Outcome<Pings> time_pings(SubjectProcess& subject, double most_us, Clock clock, const Wait& wait);
 
 /// The median single call on inputs never seen, by the supervisor's clock, messages and all.
 Outcome<double> time_lone_call_us(SubjectProcess& subject, const protocol::TurnArgs& args,
                                   const TurnContext& context, const Wait& wait);
-
-/// One output, judged. On a CPU its calls are those of a turn, by the same messages: their number,
-/// the place of its tensors and what comes before are drawn.
-Outcome<protocol::RunResult> conduct_run(SubjectProcess& subject, const protocol::RunArgs& args,
-                                         const TurnContext& context, const Wait& wait);
-
-/// One run of a verdict.
-struct VerdictRun {
-  problem::Draw draw = problem::Draw::normal;
-  bool want_lse = false;
-};
-/// Three normal draws, one of large magnitude and, with `has_edge`, one edge draw, in secret order.
-/// With `want_lse` an LSE is asked for in about half of them: large and edge draws are run with and
-/// without, normal ones at least once either way. Timed calls ask for none.
-std::vector<VerdictRun> draw_verdict_runs(bool has_edge, bool want_lse);
 
 }  // namespace wb::worker

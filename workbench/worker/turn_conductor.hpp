@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to turn*.cpp, fresh_check.cpp and first_calls.cpp. TurnConductor: the state of one turn
-// between its messages.
+// TurnConductor: the state of one turn between its messages. Private to turn*.cpp, and to
+// fresh_check.cpp and first_calls.cpp, which have its members for such calls.
 #pragma once
 
 #include <functional>

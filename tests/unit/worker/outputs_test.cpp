@@ -15,6 +15,7 @@
 #include "worker/buffers.hpp"
 #include "worker/hand_over.hpp"
 #include "worker/memory.hpp"
+#include "worker/run.hpp"
 #include "worker/turn.hpp"
 
 using namespace wb;
