@@ -140,7 +140,7 @@ PYBIND11_MODULE(_core, module) {
           raise(Error{ErrorCode::usage, "look for the verb", printable(name), "there is none", ""});
         }
         const Json given = value_or_raise(json_from_python(args, "the arguments of " + name));
-        return python_from_json(value_or_raise(engine::check_arguments(verb->spec, given)));
+        return python_from_json(value_or_raise(verbs::check_arguments(verb->spec, given)));
       },
       py::arg("verb"), py::arg("args"), "The arguments as the verb would take them, or its error.");
   module.def(

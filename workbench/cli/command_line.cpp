@@ -11,14 +11,14 @@
 
 #include "core/ascii.hpp"
 #include "core/json.hpp"
-#include "engine/verb.hpp"
 #include "variant/variant.hpp"
+#include "verbs/verb.hpp"
 
 namespace wb::cli {
 
-using engine::ArgumentKind;
-using engine::ArgumentSpec;
-using engine::VerbSpec;
+using verbs::ArgumentKind;
+using verbs::ArgumentSpec;
+using verbs::VerbSpec;
 
 namespace {
 

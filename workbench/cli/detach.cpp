@@ -82,16 +82,16 @@ Result<void> move_output(Detached& job, const fs::path& from, FileSystem& file_s
 
 }  // namespace
 
-bool is_detachable(const engine::VerbSpec& verb) {
+bool is_detachable(const verbs::VerbSpec& verb) {
   const bool drives = verb.name == "run" || verb.name == "resume";
   const bool holds =
-      verb.session == engine::SessionNeed::writes || verb.session == engine::SessionNeed::creates;
+      verb.session == verbs::SessionNeed::writes || verb.session == verbs::SessionNeed::creates;
   return verb.is_long && (drives || holds);
 }
 
 Result<Detached> start_detached(const fs::path& program, const Command& command,
                                 std::vector<std::string> words, FileSystem& file_system) {
-  const engine::VerbSpec& verb = verbs::find_verb(command.verb)->spec;
+  const verbs::VerbSpec& verb = verbs::find_verb(command.verb)->spec;
   if (!is_detachable(verb)) {
     return Error{ErrorCode::usage, "detach", std::string(verb.name),
                  "it is no long work in a session of its own",

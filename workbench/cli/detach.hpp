@@ -12,7 +12,7 @@
 namespace wb::cli {
 
 /// True for long verbs that hold a session; only these may be detached.
-bool is_detachable(const engine::VerbSpec& verb);
+bool is_detachable(const verbs::VerbSpec& verb);
 
 struct Detached {
   bool holds = false;  ///< it holds its session's lock, or did until it ended well

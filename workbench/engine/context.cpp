@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/json.hpp"
-#include "engine/parts.hpp"
 #include "engine/recorded.hpp"
 #include "engine/spending.hpp"
 #include "engine/worker.hpp"
@@ -97,46 +96,6 @@ void Context::report_progress(Progress progress) const {
 
 double Context::elapsed_s() const {
   return std::chrono::duration<double>(services.clock.steady_now() - started).count();
-}
-
-const Services& services_of(const Context& context) {
-  return context.services;
-}
-
-const SessionSettings& settings_of(const Context& context) {
-  return context.settings;
-}
-
-variant::ArtifactCache& cache_of(Context& context) {
-  return context.cache;
-}
-
-const variant::Catalogue& catalogue_of(const Context& context) {
-  return context.catalogue;
-}
-
-RecentSession& recent_of(const Context& context) {
-  return *context.recent;
-}
-
-Worker& worker_of(const Context& context) {
-  return *context.worker;
-}
-
-const session::Session* session_of(const Context& context) {
-  return context.session ? &*context.session : nullptr;
-}
-
-const Subject* incumbent_of(const Context& context) {
-  return context.incumbent ? &*context.incumbent : nullptr;
-}
-
-Result<std::int64_t> log_event(Context& context, std::string_view type, Json payload) {
-  return context.log(type, std::move(payload));
-}
-
-Result<void> check_stop(const Context& context) {
-  return context.check_stop();
 }
 
 Result<void> restore_context(Context& context) {

@@ -81,7 +81,7 @@ Engine::Engine(Services services, VerbTable verbs)
     : m_state(std::make_unique<State>(std::move(services), std::move(verbs))) {}
 Engine::~Engine() = default;
 
-void Engine::register_body(std::string_view verb, Body body) {
+void Engine::register_body(std::string_view verb, VerbBody body) {
   RunnableVerb* const found = m_state->find(verb);
   if (found == nullptr) throw std::logic_error("no verb " + std::string(verb) + " in the table");
   found->body = std::move(body);
@@ -98,15 +98,14 @@ Context& Engine::context() {
 }
 
 RunnableVerb* Engine::State::find(std::string_view name) {
-  const auto found = std::find_if(verbs.begin(), verbs.end(), [&](const RunnableVerb& verb) {
-    return verb.spec->name == name;
-  });
+  const auto found = std::find_if(verbs.begin(), verbs.end(),
+                                  [&](const RunnableVerb& verb) { return verb.name == name; });
   return found == verbs.end() ? nullptr : &*found;
 }
 
 Error Engine::State::unknown_verb(std::string_view name) const {
   std::vector<std::string> names;
-  for (const RunnableVerb& verb : verbs) names.emplace_back(verb.spec->name);
+  for (const RunnableVerb& verb : verbs) names.emplace_back(verb.name);
   const std::string near = variant::did_you_mean(name, names);
   return Error{ErrorCode::usage, "call the verb", std::string(name), "there is no such verb",
                near.empty() ? fmt::format("verbs: {}", fmt::join(names, ", "))
@@ -164,10 +163,10 @@ Result<void> Engine::State::need_subjects() {
 Result<Json> Engine::State::run_body(Engine& engine, const RunnableVerb& verb, const Json& args,
                                      const fs::path& folder) {
   if (!verb.body) {
-    return Error{ErrorCode::internal, "call the verb", std::string(verb.spec->name),
+    return Error{ErrorCode::internal, "call the verb", std::string(verb.name),
                  "it has no body here", "the verb is offered by the command line only"};
   }
-  return verb.body(Call{engine, context, context.services, args, folder, in_playbook});
+  return verb.body(engine, args, folder, in_playbook);
 }
 
 Result<std::optional<Json>> Engine::State::answered_by_closed(const fs::path& folder,
@@ -185,7 +184,7 @@ Result<std::optional<Json>> Engine::State::answered_by_closed(const fs::path& fo
 Result<Json> Engine::State::run_recorded(Engine& engine, const RunnableVerb& verb, const Json& args,
                                          const fs::path& folder,
                                          const std::optional<std::string>& request_id) {
-  const std::string name(verb.spec->name);
+  const std::string name(verb.name);
   return calls.run({name, args, request_id, in_playbook},
                    [&] { return run_body(engine, verb, args, folder); });
 }
@@ -194,25 +193,22 @@ Result<Json> Engine::call(std::string_view name, const Json& args, const fs::pat
                           std::optional<std::string> request_id) {
   const RunnableVerb* verb = m_state->find(name);
   if (verb == nullptr) return m_state->unknown_verb(name);
-  const VerbSpec& spec = *verb->spec;
-  WB_TRY_ASSIGN(const Json checked, check_arguments(spec, args));
+  WB_TRY_ASSIGN(const Json checked, verb->check(args));
   WB_TRY(m_state->context.check_stop());
-  const bool writes =
-      spec.session == SessionNeed::writes ||
-      (!spec.writes_if.empty() && checked.value(std::string(spec.writes_if), false)) ||
-      (spec.session == SessionNeed::optional && !session.empty());
-  const bool inside = writes && !spec.drives;
+  const bool inside =
+      verb->writes || (verb->writes_if_named && !session.empty()) ||
+      (!verb->writes_if.empty() && checked.value(std::string(verb->writes_if), false));
   if (inside) {
     const Result<void> held = m_state->hold_session(session, true);
-    if (!held.ok() && held.error().code == ErrorCode::invalid && request_id && !spec.reads_only) {
-      WB_TRY_ASSIGN(const auto before, m_state->answered_by_closed(
-                                           session, *request_id, std::string(spec.name), checked));
+    if (!held.ok() && held.error().code == ErrorCode::invalid && request_id && !verb->reads_only) {
+      WB_TRY_ASSIGN(const auto before,
+                    m_state->answered_by_closed(session, *request_id, std::string(name), checked));
       if (before) return replay_answer(*before);
     }
     WB_TRY(held);
   }
-  if (inside && !spec.only_logs) WB_TRY(m_state->need_subjects());
-  const bool is_recorded = inside && !spec.reads_only;
+  if (inside && !verb->only_logs) WB_TRY(m_state->need_subjects());
+  const bool is_recorded = inside && !verb->reads_only;
   return is_recorded ? m_state->run_recorded(*this, *verb, checked, session, request_id)
                      : m_state->run_body(*this, *verb, checked, session);
 }
@@ -283,8 +279,8 @@ Result<void> Engine::start_playbook(std::string_view path, std::string_view sour
 Result<Json> Engine::playbook_call(std::string_view name, const Json& args) {
   State& state = *m_state;
   const RunnableVerb* verb = state.find(name);
-  if (verb == nullptr || !verb->spec->in_playbook) return state.unknown_verb(name);
-  WB_TRY_ASSIGN(const Json checked, check_arguments(*verb->spec, args));
+  if (verb == nullptr || !verb->in_playbook) return state.unknown_verb(name);
+  WB_TRY_ASSIGN(const Json checked, verb->check(args));
   WB_TRY(state.context.check_stop());
   if (!state.context.session) {
     return Error{ErrorCode::invalid, "call", std::string(name), "the session is closed",

@@ -8,16 +8,43 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 
 namespace wb::session {
 class Session;
 }
 
 namespace wb::engine {
+
+struct Context;
+struct Services;
+class Engine;
+
+/// Answers one call of a verb. `args` were checked; `folder` is that of the named session, empty
+/// without one. If the verb writes, the engine's context holds the session.
+using VerbBody = std::function<Result<Json>(Engine& engine, const Json& args,
+                                            const fs::path& folder, bool in_playbook)>;
+
+/// What the engine knows of a verb; verbs::runnable() makes it of the table. The words must outlive
+/// every engine.
+struct RunnableVerb {
+  std::string_view name;
+  /// Checks and completes the arguments of one call. Errors: usage.
+  std::function<Result<Json>(const Json& args)> check;
+  VerbBody body;  ///< empty: a higher module registers it (Engine::register_body)
+  // When the session is held for the call: always, where one is named, or where a flag is given.
+  bool writes = false;
+  bool writes_if_named = false;
+  std::string_view writes_if = {};
+  bool only_logs = false;   ///< writes also where nothing can be measured any more
+  bool reads_only = false;  ///< a call is not recorded
+  bool in_playbook = true;  ///< offered to playbooks
+};
+using VerbTable = std::vector<RunnableVerb>;
 
 /// True for errors of the environment rather than of the call (a stop, a full disk, a lock): the
 /// call gets no answer in the log and runs again at resume, and a playbook ends.
@@ -39,7 +66,7 @@ class Engine {
 
   /// Sets the body of a verb that is implemented in a higher module. Throws std::logic_error for an
   /// unknown verb.
-  void register_body(std::string_view verb, Body body);
+  void register_body(std::string_view verb, VerbBody body);
 
   // For the playbook host. All need a session that this engine holds.
 

@@ -19,11 +19,11 @@
 
 namespace wb::playbook {
 
-using engine::Call;
 using engine::Engine;
 using engine::Services;
 using session::FoldDepth;
 using session::SessionView;
+using verbs::Call;
 using verbs::Course;
 
 std::vector<std::string> playbook_verbs(verbs::Table table) {
@@ -235,7 +235,7 @@ Result<Json> resume_or_start(Engine& engine, const PlaybookOptions& options, con
 
 /// Refuses in a dry run what `open` would refuse, before anything is built.
 Result<void> check_open(Engine& engine, const Json& open) {
-  WB_TRY(engine::check_arguments(verbs::find_verb("open")->spec, open));
+  WB_TRY(verbs::check_arguments(verbs::find_verb("open")->spec, open));
   WB_TRY(engine.call("kernels", {{"name", open["start"]}}));
   if (open.contains("suite")) WB_TRY(engine.call("suites", {{"suite", open["suite"]}}));
   const std::string problems = open.value("problem", "");
@@ -346,18 +346,19 @@ Result<Json> check_body(Engine& engine, PlaybookOptions options, const Json& arg
 }  // namespace
 
 void register_playbook_verbs(Engine& engine, PlaybookOptions options) {
-  engine.register_body("run", [options](const Call& call) {
+  using verbs::register_body;
+  register_body(engine, "run", [options](const Call& call) {
     return call.args.value("resume_or_start", false)
                ? resume_or_start(call.engine, options, call.args, call.folder)
                : run_body(call.engine, options, call.args, call.folder);
   });
-  engine.register_body("resume", [options](const Call& call) {
+  register_body(engine, "resume", [options](const Call& call) {
     return resume_body(call.engine, options, call.args, call.folder);
   });
-  engine.register_body("playbook_check", [options](const Call& call) {
+  register_body(engine, "playbook_check", [options](const Call& call) {
     return check_body(call.engine, options, call.args);
   });
-  engine.register_body("playbooks", [options](const Call& call) {
+  register_body(engine, "playbooks", [options](const Call& call) {
     return list_playbooks(call.engine, options, call.args.value("name", ""));
   });
 }

@@ -79,7 +79,7 @@ class Check {
     Object wb;
     wb.kind = Kind::wb;
     for (const verbs::Verb* one : verbs::verb_table()) {
-      const engine::VerbSpec& spec = one->spec;
+      const verbs::VerbSpec& spec = one->spec;
       if (!spec.in_playbook) continue;
       std::vector<std::string> fields{"text"};
       for (const auto& [field, meaning] : spec.result) fields.emplace_back(field);
@@ -173,10 +173,10 @@ class Check {
   /// Why the verb refuses this argument, or empty.
   static std::string refusal(const std::string& verb, const std::string& key,
                              const std::optional<Json>& constant) {
-    engine::VerbSpec spec = verbs::find_verb(verb)->spec;
-    for (engine::ArgumentSpec& argument : spec.arguments) argument.is_required = false;
+    verbs::VerbSpec spec = verbs::find_verb(verb)->spec;
+    for (verbs::ArgumentSpec& argument : spec.arguments) argument.is_required = false;
     const Json args{{key, constant ? *constant : Json(nullptr)}};
-    const auto checked = engine::check_arguments(spec, args);
+    const auto checked = verbs::check_arguments(spec, args);
     if (checked) return {};
     return fmt::format("wb.{}: {}; {}", verb, checked.error().cause, checked.error().next);
   }
@@ -259,7 +259,7 @@ class Check {
     const auto found = verbs_of.find(id);
     if (id == 0 || found == verbs_of.end() || found->second.size() != 1) return;
     if (in(call.step->a).size() != 1 || !at(id).names_all) return;
-    for (const engine::ArgumentSpec& argument : verbs::find_verb(call.verb)->spec.arguments) {
+    for (const verbs::ArgumentSpec& argument : verbs::find_verb(call.verb)->spec.arguments) {
       const std::string key(argument.name);
       if (!argument.is_required || at(id).entries.contains(key)) continue;
       tell(call.step->file, call.step->line,

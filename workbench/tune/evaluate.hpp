@@ -2,9 +2,14 @@
 // Answers one question of another process's search on this process's device.
 #pragma once
 
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 #include "tune/evaluation_exchange.hpp"
+
+namespace wb::engine {
+struct Context;
+class Engine;
+}  // namespace wb::engine
 
 namespace wb::tune {
 

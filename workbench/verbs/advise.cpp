@@ -3,7 +3,6 @@
 // well that was told at each step of recorded climbs (backtest.hpp).
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
-#include "engine/verb.hpp"
 #include "outcome/outcome.hpp"
 #include "report/report.hpp"
 #include "verbs/arguments.hpp"

@@ -8,7 +8,6 @@
 #include "analyze/analysis.hpp"
 #include "core/json.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "report/evidence.hpp"
 #include "session/session.hpp"
 #include "verbs/arguments.hpp"

@@ -5,7 +5,7 @@
 
 namespace wb::verbs {
 
-using K = engine::ArgumentKind;
+using K = ArgumentKind;
 
 ArgumentSpec string_argument(std::string_view name, std::string_view doc) {
   return {.name = name, .kind = K::string, .doc = doc};
@@ -52,8 +52,7 @@ ArgumentSpec configuration_argument(std::string_view doc) {
   return {.name = "configuration", .kind = K::configuration, .doc = doc};
 }
 
-ArgumentSpec items_argument(std::string_view name, std::string_view doc,
-                            const engine::VerbSpec& item) {
+ArgumentSpec items_argument(std::string_view name, std::string_view doc, const VerbSpec& item) {
   return {.name = name, .kind = K::proposal_list, .doc = doc, .item = &item};
 }
 

@@ -7,11 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/verb.hpp"
+#include "verbs/verb.hpp"
 
 namespace wb::verbs {
-
-using engine::ArgumentSpec;
 
 // One function per kind; an argument is optional until required() is called. `doc` is one line.
 ArgumentSpec string_argument(std::string_view name, std::string_view doc);
@@ -27,8 +25,7 @@ ArgumentSpec configuration_argument(std::string_view doc);
 ArgumentSpec files_argument(std::string_view name, std::string_view doc);
 ArgumentSpec edits_argument(std::string_view name, std::string_view doc);
 /// A list of maps with the arguments of the verb `item`, which must outlive the argument.
-ArgumentSpec items_argument(std::string_view name, std::string_view doc,
-                            const engine::VerbSpec& item);
+ArgumentSpec items_argument(std::string_view name, std::string_view doc, const VerbSpec& item);
 
 // What is judged and timed, and how.
 ArgumentSpec suite_argument();

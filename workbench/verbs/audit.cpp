@@ -9,7 +9,6 @@
 #include "audit/audit.hpp"
 #include "core/json.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "session/storage.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"

@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "audit/finding.hpp"
+#include "core/error.hpp"
 #include "core/files.hpp"
-#include "engine/verb.hpp"
+
+namespace wb::engine {
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -14,6 +14,7 @@
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "engine/recorded.hpp"
+#include "engine/services.hpp"
 #include "session/archive.hpp"
 #include "session/storage.hpp"
 #include "verbs/decided_causes.hpp"

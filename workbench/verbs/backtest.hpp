@@ -7,8 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/services.hpp"
+
+namespace wb::engine {
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -7,7 +7,6 @@
 #include "core/json.hpp"
 #include "engine/engine.hpp"
 #include "engine/parts.hpp"
-#include "engine/verb.hpp"
 #include "engine/worker.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"

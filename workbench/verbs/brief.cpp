@@ -10,7 +10,6 @@
 
 #include "core/json.hpp"
 #include "engine/settings.hpp"
-#include "engine/verb.hpp"
 #include "problem/suite.hpp"
 #include "session/session.hpp"
 #include "verbs/answer_forms.hpp"

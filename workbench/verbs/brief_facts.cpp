@@ -8,6 +8,7 @@
 
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
+#include "engine/settings.hpp"
 #include "engine/spending.hpp"
 #include "report/report.hpp"
 #include "session/goals.hpp"
@@ -48,6 +49,14 @@ std::string decision(const IterationView& iteration) {
 }
 
 }  // namespace
+
+BriefFacts::BriefFacts(const session::Session& session, const session::SessionView& view,
+                       const engine::SessionSettings& settings)
+    : m_session(session),
+      m_view(view),
+      m_settings(settings),
+      m_names(settings.suite),
+      m_outcome(outcome::outcome_of(view)) {}
 
 std::string BriefFacts::cut(const std::string& words) const {
   return printable(m_names.hide(words), m_text_bytes);

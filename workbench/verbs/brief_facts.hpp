@@ -8,10 +8,13 @@
 
 #include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/settings.hpp"
 #include "outcome/outcome.hpp"
 #include "session/session.hpp"
 #include "verbs/suite_selection.hpp"
+
+namespace wb::engine {
+struct SessionSettings;  // settings.hpp
+}
 
 namespace wb::verbs {
 
@@ -19,12 +22,7 @@ class BriefFacts {
  public:
   /// All references must outlive this.
   BriefFacts(const session::Session& session, const session::SessionView& view,
-             const engine::SessionSettings& settings)
-      : m_session(session),
-        m_view(view),
-        m_settings(settings),
-        m_names(settings.suite),
-        m_outcome(outcome::outcome_of(view)) {}
+             const engine::SessionSettings& settings);
 
   /// Cuts texts at this many bytes. Shapes of held-out problems are always hidden.
   void cut_texts_at(std::size_t bytes) { m_text_bytes = bytes; }

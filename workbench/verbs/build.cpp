@@ -6,7 +6,6 @@
 
 #include "core/json.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/shown.hpp"
 #include "verbs/verb.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `cancel job`: asks the process that runs a session to stop (jobs.hpp).
 #include "core/json.hpp"
-#include "engine/verb.hpp"
 #include "verbs/jobs.hpp"
 #include "verbs/verb.hpp"
 

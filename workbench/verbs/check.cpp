@@ -6,7 +6,6 @@
 
 #include "core/json.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
 #include "variant/edge_draws.hpp"
 #include "verbs/answer_forms.hpp"

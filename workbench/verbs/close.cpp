@@ -12,7 +12,6 @@
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/spending.hpp"
-#include "engine/verb.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/decided_causes.hpp"

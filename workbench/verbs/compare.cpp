@@ -12,7 +12,6 @@
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
-#include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
 #include "measure/statistics.hpp"
 #include "problem/problem.hpp"

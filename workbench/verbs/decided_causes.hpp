@@ -12,9 +12,14 @@
 #include "advise/diagnosis.hpp"
 #include "advise/roadmap.hpp"
 #include "catalogue/launches.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 #include "session/session.hpp"
+
+namespace wb::engine {
+struct Context;
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -11,7 +11,6 @@
 
 #include "core/json.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "engine/worker.hpp"
 #include "problem/suite.hpp"
 #include "verbs/answer_forms.hpp"

@@ -11,7 +11,6 @@
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "engine/worker.hpp"
 #include "session/storage.hpp"
 #include "verbs/adopt_answer.hpp"

@@ -13,7 +13,6 @@
 #include "engine/parts.hpp"
 #include "engine/services.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "variant/compile_sandbox.hpp"
 #include "variant/variant.hpp"
 #include "verbs/answer_forms.hpp"

@@ -6,7 +6,10 @@
 #include <string_view>
 
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
+
+namespace wb::engine {
+struct Context;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

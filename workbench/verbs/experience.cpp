@@ -17,7 +17,6 @@
 #include "core/json_fields.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "measure/prediction.hpp"
 #include "report/format.hpp"
 #include "session/session.hpp"

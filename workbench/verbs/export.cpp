@@ -10,7 +10,6 @@
 #include "core/writing.hpp"
 #include "engine/services.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "session/session.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/export_files.hpp"

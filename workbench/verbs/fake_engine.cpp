@@ -8,7 +8,6 @@
 
 #include "core/json.hpp"
 #include "engine/engine.hpp"
-#include "engine/verb.hpp"
 #include "verbs/table.hpp"
 #include "verbs/verb.hpp"
 
@@ -79,7 +78,7 @@ Result<Json> FakeEngine::answer(const std::string& name, const Json& args) {
   if (verb == nullptr || !verb->spec.in_playbook) {
     return Error{ErrorCode::usage, "call the verb", name, "playbooks do not have it", ""};
   }
-  WB_TRY_ASSIGN(const Json checked, engine::check_arguments(verb->spec, args));
+  WB_TRY_ASSIGN(const Json checked, check_arguments(verb->spec, args));
   m_calls.push_back({{"verb", name}, {"args", checked}});
   const bool is_external = verb->spec.session == SessionNeed::none;
   if (is_external && verb->sample == nullptr) return m_engine.call(name, checked);

@@ -16,8 +16,8 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "engine/parts.hpp"
-#include "engine/verb.hpp"
 #include "measure/ncu_report.hpp"
+#include "verbs/verb.hpp"
 
 namespace wb::verbs {
 
@@ -198,7 +198,7 @@ Result<FileFindings> findings_of_files(const FileSystem& files, const Json& args
   return result;
 }
 
-Result<bool> reads_files(const engine::Call& call) {
+Result<bool> reads_files(const Call& call) {
   const bool has_session = session_of(call.context) != nullptr || !call.folder.empty();
   WB_TRY(check_analyze_arguments(call.args, has_session));
   if (!asks_for_files(call.args)) return false;

@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 #include "measure/finding.hpp"
 
 namespace wb::verbs {
+
+struct Call;  // verb.hpp
 
 /// Errors: usage (an option without its file, or files beside a session, which would otherwise be
 /// ignored silently).
@@ -18,7 +21,7 @@ Result<void> check_analyze_arguments(const Json& args, bool has_session);
 /// True when the call names files and so needs no session. Errors: those of
 /// check_analyze_arguments(); usage (in a playbook, which cannot read files; together with an
 /// iteration).
-Result<bool> reads_files(const engine::Call& call);
+Result<bool> reads_files(const Call& call);
 
 struct FileFindings {
   device::Device device;

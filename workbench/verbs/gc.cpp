@@ -6,7 +6,6 @@
 #include "core/text.hpp"
 #include "engine/parts.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "variant/builder.hpp"
 #include "variant/cache.hpp"
 #include "verbs/arguments.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `get job`: what runs in a session (jobs.hpp).
 #include "core/json.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/jobs.hpp"
 #include "verbs/verb.hpp"

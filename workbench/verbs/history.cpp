@@ -8,7 +8,6 @@
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/suite_selection.hpp"

@@ -9,7 +9,6 @@
 #include "core/json_fields.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
-#include "engine/verb.hpp"
 #include "report/format.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"

@@ -6,7 +6,6 @@
 #include "core/json.hpp"
 #include "core/writing.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"

@@ -5,7 +5,6 @@
 #include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/iteration.hpp"
-#include "engine/verb.hpp"
 #include "measure/prediction.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"

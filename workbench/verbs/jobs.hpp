@@ -3,8 +3,13 @@
 // inspect it, and its user can ask it to stop. A job has no other state.
 #pragma once
 
+#include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
+
+namespace wb::engine {
+struct Context;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -2,7 +2,6 @@
 // `kernels`: lists the available kernels.
 #include "core/json.hpp"
 #include "engine/parts.hpp"
-#include "engine/verb.hpp"
 #include "variant/variant.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"

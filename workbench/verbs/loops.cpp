@@ -7,7 +7,6 @@
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "report/loops.hpp"
 #include "variant/variant.hpp"
 #include "verbs/arguments.hpp"

@@ -4,7 +4,6 @@
 #include "engine/comparing.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
-#include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
 #include "measure/statistics.hpp"
 #include "problem/problem.hpp"

@@ -5,8 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.hpp"
 #include "core/files.hpp"
-#include "engine/verb.hpp"
+
+namespace wb::engine {
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

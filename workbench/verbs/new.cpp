@@ -13,7 +13,6 @@
 #include "engine/parts.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "variant/closure.hpp"
 #include "variant/variant.hpp"
 #include "verbs/arguments.hpp"

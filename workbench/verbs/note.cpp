@@ -2,7 +2,6 @@
 // `note`: adds a note to the log. A note with a phase begins that phase.
 #include "core/json.hpp"
 #include "engine/parts.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/verb.hpp"

@@ -10,7 +10,6 @@
 #include "engine/settings.hpp"
 #include "engine/subject.hpp"
 #include "engine/timing.hpp"
-#include "engine/verb.hpp"
 #include "session/storage.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"

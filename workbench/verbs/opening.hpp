@@ -7,11 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/json_fwd.hpp"
 #include "engine/settings.hpp"
-#include "engine/verb.hpp"
 #include "variant/variant.hpp"
+
+namespace wb::engine {
+struct Context;
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -11,7 +11,6 @@
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "report/report.hpp"
 #include "session/redact.hpp"
 #include "session/storage.hpp"

@@ -5,7 +5,6 @@
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "session/session.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/export_files.hpp"

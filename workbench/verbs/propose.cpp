@@ -11,7 +11,6 @@
 #include "engine/iteration.hpp"
 #include "engine/spending.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "engine/verdicts.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"

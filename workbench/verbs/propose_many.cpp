@@ -10,7 +10,6 @@
 #include "engine/iteration.hpp"
 #include "engine/parts.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/proposed.hpp"

@@ -9,10 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 #include "session/view.hpp"
 #include "variant/variant.hpp"
+
+namespace wb::engine {
+struct Context;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -9,10 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/json.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "session/session.hpp"
+
+namespace wb::engine {
+struct Context;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

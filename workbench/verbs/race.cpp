@@ -2,7 +2,6 @@
 // `race`: an iteration that times several variants against each other (module tune).
 #include "core/json.hpp"
 #include "engine/iteration.hpp"
-#include "engine/verb.hpp"
 #include "tune/tune.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"

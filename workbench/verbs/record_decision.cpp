@@ -2,7 +2,6 @@
 // `record decision`: logs a question, the choice and the reason.
 #include "core/json.hpp"
 #include "engine/parts.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/verb.hpp"

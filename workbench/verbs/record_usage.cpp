@@ -3,7 +3,6 @@
 #include "core/json.hpp"
 #include "engine/context.hpp"
 #include "engine/spending.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/verb.hpp"

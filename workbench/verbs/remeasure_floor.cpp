@@ -2,7 +2,6 @@
 // `remeasure floor`: measures a session's noise floors again (engine/floors.cpp).
 #include "core/json.hpp"
 #include "engine/floors.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"
 #include "verbs/verb.hpp"

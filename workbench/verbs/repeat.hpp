@@ -7,11 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "engine/settings.hpp"
-#include "engine/verb.hpp"
 #include "measure/figures.hpp"
 #include "session/session.hpp"
 #include "verbs/suite_selection.hpp"
+
+namespace wb::engine {
+struct Context;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -8,7 +8,6 @@
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "html/html.hpp"
 #include "outcome/outcome.hpp"
 #include "report/report.hpp"

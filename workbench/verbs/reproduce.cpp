@@ -10,7 +10,6 @@
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
-#include "engine/verb.hpp"
 #include "engine/worker.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"

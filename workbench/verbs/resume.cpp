@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `resume`: continues a session and its playbook. The body drives a Lua host and is in the module
 // playbook.
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"
 

@@ -10,9 +10,15 @@
 #include <vector>
 
 #include "catalogue/dispatch.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 #include "verbs/proven.hpp"
+
+namespace wb::engine {
+struct Context;
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

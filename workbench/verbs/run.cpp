@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `run`: a session that runs a playbook. The body drives a Lua host and is in the module playbook.
 #include "core/json.hpp"
-#include "engine/verb.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/verb.hpp"

@@ -9,7 +9,6 @@
 #include "core/json.hpp"
 #include "engine/evidence.hpp"
 #include "engine/subject.hpp"
-#include "engine/verb.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/single_stages.hpp"

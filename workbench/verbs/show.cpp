@@ -2,7 +2,6 @@
 // `show`: one event, iteration or variant in full, or a variant's code (shown.hpp).
 #include "core/json.hpp"
 #include "engine/parts.hpp"
-#include "engine/verb.hpp"
 #include "session/session.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/shown.hpp"

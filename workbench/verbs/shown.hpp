@@ -5,10 +5,14 @@
 
 #include <string>
 
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 #include "session/session.hpp"
 #include "variant/variant.hpp"
+
+namespace wb::engine {
+struct Context;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -8,11 +8,11 @@
 
 #include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 #include "problem/problem.hpp"
 #include "protocol/protocol.hpp"
 
 namespace wb::engine {
+struct Context;
 struct Judgement;  // verdicts.hpp
 enum class Refusal;
 struct Subject;

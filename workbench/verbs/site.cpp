@@ -7,7 +7,6 @@
 #include "core/json.hpp"
 #include "core/writing.hpp"
 #include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "html/html.hpp"
 #include "session/storage.hpp"
 #include "verbs/arguments.hpp"

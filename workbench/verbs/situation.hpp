@@ -10,10 +10,15 @@
 
 #include "advise/diagnosis.hpp"
 #include "advise/roadmap.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 #include "session/session.hpp"
 #include "session/view.hpp"
+
+namespace wb::engine {
+struct Context;
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

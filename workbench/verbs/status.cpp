@@ -11,7 +11,6 @@
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "engine/spending.hpp"
-#include "engine/verb.hpp"
 #include "outcome/outcome.hpp"
 #include "report/report.hpp"
 #include "session/goals.hpp"

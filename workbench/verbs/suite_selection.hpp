@@ -9,9 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
 #include "problem/suite.hpp"
+
+namespace wb::engine {
+struct Context;
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `suites`: lists the available problem suites.
 #include "core/json.hpp"
-#include "engine/verb.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/suite_selection.hpp"

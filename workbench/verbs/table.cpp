@@ -2,9 +2,11 @@
 #include "verbs/table.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/json.hpp"
+#include "engine/engine.hpp"
 #include "verbs/answer_forms.hpp"
 
 namespace wb::verbs {
@@ -26,7 +28,7 @@ std::string_view session_word(SessionNeed need) {
   return "none";
 }
 
-Json argument_json(const engine::ArgumentSpec& spec) {
+Json argument_json(const ArgumentSpec& spec) {
   Json argument{{"name", spec.name},
                 {"kind", to_string(spec.kind)},
                 {"doc", spec.doc},
@@ -39,6 +41,32 @@ Json argument_json(const engine::ArgumentSpec& spec) {
     argument["max"] = spec.max;
   }
   return argument;
+}
+
+/// Empty for an empty body.
+engine::VerbBody engine_body(Body body) {
+  if (!body) return {};
+  return [body = std::move(body)](engine::Engine& engine, const Json& args, const fs::path& folder,
+                                  bool in_playbook) {
+    return body(Call{engine, engine.context(), engine.services(), args, folder, in_playbook});
+  };
+}
+
+engine::RunnableVerb runnable_verb(const Verb& verb) {
+  const VerbSpec& spec = verb.spec;
+  engine::RunnableVerb made{
+      .name = spec.name,
+      .check = [&spec](const Json& args) { return check_arguments(spec, args); },
+      .body = engine_body(verb.body),
+      .only_logs = spec.only_logs,
+      .reads_only = spec.reads_only,
+      .in_playbook = spec.in_playbook};
+  if (!spec.drives) {
+    made.writes = spec.session == SessionNeed::writes;
+    made.writes_if_named = spec.session == SessionNeed::optional;
+    made.writes_if = spec.writes_if;
+  }
+  return made;
 }
 
 }  // namespace
@@ -58,18 +86,22 @@ const Verb* find_verb(std::string_view name, Table table) {
   return found == table.end() ? nullptr : *found;
 }
 
-engine::VerbTable runnable(Table table) {
-  engine::VerbTable made;
-  for (const Verb* verb : table) made.push_back({&verb->spec, verb->body});
+std::vector<engine::RunnableVerb> runnable(Table table) {
+  std::vector<engine::RunnableVerb> made;
+  for (const Verb* verb : table) made.push_back(runnable_verb(*verb));
   return made;
+}
+
+void register_body(engine::Engine& engine, std::string_view verb, Body body) {
+  engine.register_body(verb, engine_body(std::move(body)));
 }
 
 Json verb_table_json(Table table) {
   Json made = Json::array();
   for (const Verb* verb : table) {
-    const engine::VerbSpec& spec = verb->spec;
+    const VerbSpec& spec = verb->spec;
     Json arguments = Json::array();
-    for (const engine::ArgumentSpec& one : spec.arguments) arguments.push_back(argument_json(one));
+    for (const ArgumentSpec& one : spec.arguments) arguments.push_back(argument_json(one));
     Json result = Json::object();
     for (const auto& [field, meaning] : spec.result) result[std::string(field)] = meaning;
     made.push_back({{"name", spec.name},

@@ -5,9 +5,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json_fwd.hpp"
 #include "verbs/verb.hpp"
+
+namespace wb::engine {
+class Engine;
+struct RunnableVerb;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 
@@ -22,7 +28,9 @@ Table verb_table();
 const Verb* find_verb(std::string_view name, Table table = verb_table());
 
 /// In the form that an engine takes.
-engine::VerbTable runnable(Table table = verb_table());
+std::vector<engine::RunnableVerb> runnable(Table table = verb_table());
+/// Sets the body of a verb that is implemented in a higher module.
+void register_body(engine::Engine& engine, std::string_view verb, Body body);
 
 /// The table as JSON, for bindings, docs and tools.
 Json verb_table_json(Table table = verb_table());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // `trace analyze`: explains the attention of a prepared profile (tracing.hpp).
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/tracing.hpp"
 #include "verbs/verb.hpp"

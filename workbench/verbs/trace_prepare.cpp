@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `trace prepare`: reads a profile and writes the tables of its attention (tracing.hpp).
 #include "core/json.hpp"
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/tracing.hpp"
 #include "verbs/verb.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // `trace report`: prepares a profile and analyzes it (tracing.hpp).
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/tracing.hpp"
 #include "verbs/verb.hpp"

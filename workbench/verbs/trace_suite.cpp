@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // `trace suite`: a weighted suite of the forward attention of a profile (tracing.hpp).
-#include "engine/verb.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/tracing.hpp"
 #include "verbs/verb.hpp"

@@ -5,8 +5,12 @@
 
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/verb.hpp"
+
+namespace wb::engine {
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -8,6 +8,7 @@
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "engine/recorded.hpp"
+#include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "session/archive.hpp"
 #include "session/storage.hpp"

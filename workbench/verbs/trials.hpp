@@ -12,12 +12,16 @@
 
 #include "advise/effects.hpp"
 #include "advise/roadmap.hpp"
+#include "core/error.hpp"
 #include "core/json_fwd.hpp"
-#include "engine/services.hpp"
-#include "engine/verb.hpp"
 #include "session/session.hpp"
 #include "session/view.hpp"
 #include "variant/variant.hpp"
+
+namespace wb::engine {
+struct Context;
+struct Services;
+}  // namespace wb::engine
 
 namespace wb::verbs {
 

@@ -4,7 +4,6 @@
 #include "core/json.hpp"
 #include "engine/engine.hpp"
 #include "engine/iteration.hpp"
-#include "engine/verb.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/fake_engine.hpp"

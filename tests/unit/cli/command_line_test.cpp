@@ -10,7 +10,7 @@
 
 using namespace wb;
 using namespace wb::cli;
-using namespace wb::engine;
+using namespace wb::verbs;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/verb.hpp"
+#include "verbs/verb.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "session/session.hpp"
 #include "variant/variant.hpp"
 
-namespace wb::engine {
+namespace wb::verbs {
 namespace {
 
 constexpr std::array<std::pair<ArgumentKind, std::string_view>, 12> k_kind_words{{
@@ -293,7 +293,7 @@ Result<Json> check_arguments(const VerbSpec& verb, const Json& args) {
 }
 
 Result<fs::path> folder_to_read(const Call& call) {
-  const session::Session* held = session_of(call.context);
+  const session::Session* held = engine::session_of(call.context);
   if (held != nullptr) return held->folder();
   if (!call.folder.empty()) return call.folder;
   return Error{ErrorCode::usage, "read", "the session", "no session was named",
@@ -301,10 +301,10 @@ Result<fs::path> folder_to_read(const Call& call) {
 }
 
 Result<const session::Session*> session_to_read(const Call& call) {
-  const session::Session* held = session_of(call.context);
+  const session::Session* held = engine::session_of(call.context);
   if (held != nullptr) return held;
   WB_TRY_ASSIGN(const fs::path folder, folder_to_read(call));
-  return recent_of(call.context).read(call.services.file_system, folder);
+  return engine::recent_of(call.context).read(call.services.file_system, folder);
 }
 
-}  // namespace wb::engine
+}  // namespace wb::verbs
