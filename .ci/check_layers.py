@@ -3,8 +3,9 @@
 
 A module includes itself and modules on lower floors, never another module of its own floor, and
 stands in a namespace of its own; in that of a lower module it may declare types, not define them.
-Fences keep foreign libraries in one place. Headers that change often keep few dependents, so that a
-change of one compiles little. Exit status 1 and one line for each violation.
+Fences keep foreign libraries in one place. A header that declares functions has a source of its own
+name. Headers that change often keep few dependents, so that a change of one compiles little. Exit
+status 1 and one line for each violation.
 """
 
 import re
@@ -56,12 +57,25 @@ MOST_DEPENDENTS = {
     "engine/context.hpp": 36,
     "engine/engine.hpp": 14,
     "engine/iteration.hpp": 12,
+    "engine/parts.hpp": 24,
     "engine/recorded.hpp": 38,
+    "engine/services.hpp": 72,
+    "engine/settings.hpp": 56,
     "engine/spending.hpp": 22,
+    "engine/subject.hpp": 64,
     "engine/timing.hpp": 30,
     "engine/worker.hpp": 29,
     "measure/finding.hpp": 74,
     "measure/statistics.hpp": 20,
+}
+
+# Headers that declare functions and have no source of their own name.
+WITHOUT_SOURCE = {
+    "report/comparisons.hpp",
+    "report/report.hpp",
+    "report/session_sections.hpp",
+    "report/summary.hpp",
+    "worker/cuda/device_code.hpp",  # its source is made by the build
 }
 
 INCLUDE = re.compile(r'^\s*#include\s+"([a-z_]+)/')
@@ -70,6 +84,13 @@ DECLARATIONS = re.compile(
     r"^namespace wb::(\w+) \{\n(?:(?:struct|class|enum class) \w+;.*\n)+\}.*$", re.M
 )
 INCLUDED_FILE = re.compile(r'^\s*#include\s+"([a-z_]+/[^"]+)"', re.M)
+# Of a free function: at the beginning of a line, with no body.
+DECLARED = re.compile(
+    r"^(?!(?:using|typedef|static_assert|template|inline|constexpr|extern|friend|namespace|struct|"
+    r"class|enum|union|#|//|/\*|\}))[\w\[][^;{}#=]*?\b\w+\([^;{}]*\)[^;{}]*;",
+    re.M,
+)
+CLASS = re.compile(r"^(?:class|struct)\s+(\w+)\b[^;(]*\{", re.M)
 CMAKE_DEP = re.compile(r"\bwb::([a-z_]+)")
 
 
@@ -110,6 +131,33 @@ def check_includes(root):
             for what, pattern, allowed in FENCES:
                 if pattern.search(line) and module not in allowed:
                     yield f"{where}: {what} belongs in {', '.join(allowed) or 'bindings'} only"
+
+
+def lacks_source(header, code):
+    """Whether it declares functions that its folder, with the sources `code`, may define."""
+    if header.with_suffix(".cpp").exists():
+        return False
+    text = header.read_text()
+    return bool(DECLARED.search(text)) or any(
+        re.search(rf"^\S.*\b{kind}::~?\w+\(", code, re.M) for kind in CLASS.findall(text)
+    )
+
+
+def check_sources(root):
+    """A reader of a header looks for its functions in the source of the same name."""
+    code = {}
+    for _, path in sources(root):
+        if path.suffix == ".cpp":
+            code[path.parent] = code.get(path.parent, "") + path.read_text()
+    for _, path in sources(root):
+        name = path.relative_to(root / "workbench").as_posix()
+        if path.suffix != ".hpp":
+            continue
+        lacks = lacks_source(path, code.get(path.parent, ""))
+        if lacks and name not in WITHOUT_SOURCE:
+            yield f"workbench/{name}: it declares functions, but there is no {path.stem}.cpp"
+        elif not lacks and name in WITHOUT_SOURCE:
+            yield f"workbench/{name}: needs no exception in WITHOUT_SOURCE"
 
 
 def dependents(root):
@@ -178,7 +226,7 @@ def check_documentation(root):
 
 def main(root):
     faults = [*check_includes(root), *check_cmake(root)]
-    faults += [*check_documentation(root), *check_dependents(root)]
+    faults += [*check_documentation(root), *check_sources(root), *check_dependents(root)]
     for fault in faults:
         print(fault, file=sys.stderr)
     return 1 if faults else 0

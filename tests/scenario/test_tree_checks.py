@@ -66,6 +66,27 @@ def test_only_types_of_lower_modules_may_be_declared(copy):
     assert "planted.hpp:2: engine stands in" in planted("engine", defined)
 
 
+def test_a_header_with_functions_has_a_source_of_its_name(copy):
+    planted = copy / "workbench" / "variant" / "planted.hpp"
+    for text in ("int planted(int a);\n", "struct Planted {\n  int made();\n};\n"):
+        planted.write_text(text)
+        other = copy / "workbench" / "variant" / "other.cpp"
+        other.write_text("int Planted::made() {\n  return 1;\n}\n")
+        done = run_check("check_layers.py", copy)
+        assert done.returncode == 1
+        assert (
+            "variant/planted.hpp: it declares functions, but there is no planted.cpp" in done.stderr
+        )
+        other.rename(planted.with_suffix(".cpp"))
+        assert run_check("check_layers.py", copy).returncode == 0
+        planted.with_suffix(".cpp").unlink()
+    planted.write_text("struct Planted {\n  int made() { return 1; }\n};\n")
+    assert run_check("check_layers.py", copy).returncode == 0
+    (copy / "workbench" / "report" / "summary.cpp").touch()
+    done = run_check("check_layers.py", copy)
+    assert "report/summary.hpp: needs no exception in WITHOUT_SOURCE" in done.stderr
+
+
 def test_a_header_that_too_many_sources_include_is_found(copy):
     assert "depend on it" not in run_check("check_layers.py", copy).stderr
     header = copy / "workbench" / "verbs" / "verb.hpp"

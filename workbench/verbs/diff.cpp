@@ -10,7 +10,6 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "engine/services.hpp"
 #include "engine/worker.hpp"
 #include "problem/suite.hpp"
 #include "verbs/answer_forms.hpp"

@@ -5,7 +5,6 @@
 #include "audit/audit.hpp"
 #include "core/json.hpp"
 #include "core/writing.hpp"
-#include "engine/services.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/named_files.hpp"
 #include "verbs/verb.hpp"

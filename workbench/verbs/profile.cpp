@@ -2,8 +2,6 @@
 // `profile`: one call of a variant under a profiler. The result is evidence in the log, without
 // timing or verdict.
 #include "core/json.hpp"
-#include "engine/evidence.hpp"
-#include "engine/subject.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/single_stages.hpp"

@@ -14,7 +14,6 @@
 #include "core/json_fields.hpp"
 #include "engine/context.hpp"
 #include "engine/recorded.hpp"
-#include "engine/services.hpp"
 #include "engine/settings.hpp"
 #include "measure/prediction.hpp"
 #include "report/phrases.hpp"
