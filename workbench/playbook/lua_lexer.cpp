@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "playbook/lua_program.hpp"
+#include "playbook/lua_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "playbook/lua_reader.hpp"
+
 namespace wb::playbook::lua {
 namespace {
 

@@ -10,6 +10,7 @@
 
 #include "core/json.hpp"
 #include "playbook/lua_program.hpp"
+#include "playbook/lua_reader.hpp"
 #include "variant/variant.hpp"
 #include "verbs/table.hpp"
 
