@@ -23,17 +23,6 @@ enum class Draw { normal, large, edge, low };
 std::string_view to_string(Draw value);
 std::optional<Draw> parse_draw(std::string_view word);
 
-/// Philox4x32-10 as published: ten rounds over a 128-bit counter with a 64-bit key.
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
-                                        std::array<std::uint32_t, 2> key);
-
-/// Philox with key = (seed, tensor index), counter = (counter low, counter high, 0, 0).
-std::array<std::uint32_t, 4> philox(std::uint32_t seed, std::uint32_t tensor,
-                                    std::uint64_t counter);
-
-/// The value of element `index` (BHSD order) in f32, before rounding to the dtype.
-float element_value(std::uint32_t seed, Tensor tensor, std::uint64_t index);
-
 /// Sizes in the order [batch, heads, rows, width], whatever the layout; a mask has one head.
 struct TensorShape {
   std::int64_t batch = 0, heads = 0, rows = 0, width = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The fast path of inputs.cpp: fills runs of consecutive elements (BHSD order) from Philox words,
-// vectorized for the host's instruction set.
+// Philox4x32-10, and the fast path of inputs.cpp: fills runs of consecutive elements (BHSD order)
+// from its words, vectorized for the host's instruction set.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,6 +11,19 @@
 #include "problem/isa.hpp"
 
 namespace wb::problem {
+
+enum class Tensor : std::uint32_t;  // inputs.hpp
+
+/// Philox4x32-10 as published: ten rounds over a 128-bit counter with a 64-bit key.
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key);
+
+/// Philox with key = (seed, tensor index), counter = (counter low, counter high, 0, 0).
+std::array<std::uint32_t, 4> philox(std::uint32_t seed, std::uint32_t tensor,
+                                    std::uint64_t counter);
+
+/// The value of element `index` (BHSD order) in f32, before rounding to the dtype.
+float element_value(std::uint32_t seed, Tensor tensor, std::uint64_t index);
 
 /// The key of a run's Philox counters.
 struct PhiloxStream {

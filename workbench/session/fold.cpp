@@ -295,10 +295,4 @@ Result<void> LogFold::apply_status(std::string_view type, Fact fact) {
   return {};
 }
 
-Result<SessionView> fold(const EventLog& log, FoldDepth depth) {
-  LogFold folder(depth);
-  WB_TRY(folder.update(log));
-  return std::move(folder).take();
-}
-
 }  // namespace wb::session

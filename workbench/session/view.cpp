@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "session/view.hpp"
-#include "core/json.hpp"
-#include "measure/prediction.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "core/json.hpp"
+#include "measure/prediction.hpp"
+#include "session/fold.hpp"
 
 namespace wb::session {
 
@@ -51,6 +54,12 @@ const IterationView* SessionView::find(std::int64_t number) const {
   const auto found = std::find_if(iterations.rbegin(), iterations.rend(),
                                   [&](const IterationView& it) { return it.number == number; });
   return found == iterations.rend() ? nullptr : &*found;
+}
+
+Result<SessionView> fold(const EventLog& log, FoldDepth depth) {
+  LogFold folder(depth);
+  WB_TRY(folder.update(log));
+  return std::move(folder).take();
 }
 
 }  // namespace wb::session

@@ -5,6 +5,7 @@
 
 #include "core/secret.hpp"
 #include "problem/inputs.hpp"
+#include "problem/philox.hpp"
 
 namespace wb::variant {
 

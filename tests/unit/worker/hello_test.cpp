@@ -9,6 +9,7 @@
 
 #include "core/dtype.hpp"
 #include "core/json.hpp"
+#include "problem/philox.hpp"
 #include "protocol/protocol.hpp"
 #include "support/catch.hpp"
 #include "support/random_problem.hpp"
