@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "analyze/lanes.hpp"
+#include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "variant/ptxas_record.hpp"
 
@@ -20,35 +21,29 @@ namespace {
 constexpr std::size_t k_most_kernels = 6;
 constexpr int k_word_bits = 32, k_widest_bits = 128;
 
-std::string_view trimmed_line(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
 /// Parses "/*00e0*/  @!P0 LDG.E.128 R4, desc[UR4][R8.64] ; /* … */". Nothing for lines without an
 /// instruction, such as continued encodings.
 std::optional<SassLine> instruction_of(std::string_view line) {
   SassLine result;
-  line = trimmed_line(line);
+  line = ascii::trimmed(line);
   if (!line.starts_with("/*")) return std::nullopt;
   const auto close = line.find("*/", 2);
   if (close == std::string_view::npos) return std::nullopt;
   std::from_chars(line.data() + 2, line.data() + close, result.address, 16);
-  line = trimmed_line(line.substr(close + 2));
-  if (line.starts_with("{")) line = trimmed_line(line.substr(1));
+  line = ascii::trimmed(line.substr(close + 2));
+  if (line.starts_with("{")) line = ascii::trimmed(line.substr(1));
   if (line.starts_with("@")) {
     const auto end = line.find_first_of(" \t");
     if (end == std::string_view::npos) return std::nullopt;
     result.is_predicated = true;
-    line = trimmed_line(line.substr(end));
+    line = ascii::trimmed(line.substr(end));
   }
   const bool is_word = !line.empty() && line.front() >= 'A' && line.front() <= 'Z';
   if (!is_word) return std::nullopt;
-  line = trimmed_line(line.substr(0, line.find(';')));
+  line = ascii::trimmed(line.substr(0, line.find(';')));
   const auto end = std::min(line.find_first_of(" \t"), line.size());
   result.opcode = line.substr(0, end);
-  result.operands = trimmed_line(line.substr(end));
+  result.operands = ascii::trimmed(line.substr(end));
   return result;
 }
 
@@ -232,16 +227,16 @@ Result<std::vector<SassKernel>> read_sass(std::string_view text) {
   std::vector<SassLine> code;  // of the last kernel
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = trimmed_line(text.substr(at, end - at));
+    const std::string_view line = ascii::trimmed(text.substr(at, end - at));
     at = end + 1;
     if (line.starts_with(k_target)) {
-      architecture = trimmed_line(line.substr(k_target.size()));
+      architecture = ascii::trimmed(line.substr(k_target.size()));
     } else if (line.starts_with("code for ")) {
-      architecture = trimmed_line(line.substr(9));
+      architecture = ascii::trimmed(line.substr(9));
     } else if (line.starts_with(k_function)) {
       end_kernel(kernels, code);
       kernels.emplace_back();
-      kernels.back().kernel = variant::kernel_name(trimmed_line(line.substr(k_function.size())));
+      kernels.back().kernel = variant::kernel_name(ascii::trimmed(line.substr(k_function.size())));
       kernels.back().architecture = architecture;
     } else if (!kernels.empty()) {
       const auto instruction = instruction_of(line);

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "analyze/lanes.hpp"
+#include "core/ascii.hpp"
 
 namespace wb::analyze {
 namespace {
@@ -92,17 +93,11 @@ Known changed(const Known& a, const Change& change, std::int64_t base_after) {
   return checked(value);
 }
 
-std::string_view stripped(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> operands;
   while (!text.empty()) {
     const auto comma = std::min(text.find(','), text.size());
-    operands.push_back(stripped(text.substr(0, comma)));
+    operands.push_back(ascii::trimmed(text.substr(0, comma)));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return operands;
@@ -285,7 +280,7 @@ Known address_of(std::string_view text, const LaneState& state) {
   Known address = constant(0);
   while (!text.empty()) {
     const auto plus = std::min(text.find('+'), text.size());
-    const std::string_view part = stripped(text.substr(0, plus));
+    const std::string_view part = ascii::trimmed(text.substr(0, plus));
     Known value = value_of(part, state);
     const auto scale = part.find(".X");
     if (scale != std::string_view::npos) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/ascii.hpp"
 #include "core/text.hpp"
 
 namespace wb::analyze {
@@ -14,12 +15,6 @@ std::string cell_of(std::string_view text) {
   const auto begin = text.find_first_not_of(k_around);
   if (begin == std::string_view::npos) return {};
   return std::string(text.substr(begin, text.find_last_not_of(k_around) - begin + 1));
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
 /// True for "|---:|:--|", the line below a header.
@@ -51,7 +46,7 @@ std::vector<TextTable> markdown_tables(std::string_view text) {
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = trimmed(text.substr(at, end - at));
+    const std::string_view line = ascii::trimmed(text.substr(at, end - at));
     at = end + 1;
     ++number;
     const bool has_bar = line.find('|') != std::string_view::npos;

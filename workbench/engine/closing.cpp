@@ -35,11 +35,6 @@ std::string cost_text(const Ledger& ledger) {
   return fmt::format("${:.4f}{}", total.usd, total.is_listed ? " (list price)" : "");
 }
 
-double device_seconds(const Ledger& ledger) {
-  const auto found = ledger.items.find(session::CostItem::device);
-  return found == ledger.items.end() ? 0.0 : found->second.quantity;
-}
-
 constexpr std::array k_budget_percents{50, 80};
 
 void tell(const Context& context, std::string_view event, Json details) {
@@ -108,7 +103,8 @@ Result<std::string> close_iteration(Context& context, const IterationEnd& end) {
       {"Speedup", speedup_text(end.closed)},
       {"Predicted",
        end.predicted_speedup ? fmt::format("{:.4f}", *end.predicted_speedup) : std::string("none")},
-      {"Device-Seconds", fmt::format("{:.3f}", device_seconds(iteration.ledger))},
+      {"Device-Seconds",
+       fmt::format("{:.3f}", iteration.ledger.quantity(session::CostItem::device))},
       {"Cost", cost_text(iteration.ledger)},
       {"Log-Head", context.session->log().head()}};
   WB_TRY_ASSIGN(std::string oid, context.session->close_iteration(closing));

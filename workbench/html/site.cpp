@@ -289,8 +289,7 @@ Result<SiteEntry> site_entry(const session::Session& session, std::string name) 
     entry.is_priced = entry.is_priced && (cell.priced || !cell.used);
     entry.is_listed = entry.is_listed || cell.listed;
   }
-  const auto device = view->ledger.items.find(CostItem::device);
-  if (device != view->ledger.items.end()) entry.device_s = device->second.quantity;
+  entry.device_s = view->ledger.quantity(CostItem::device);
   entry.is_redacted = report::field(opened, session::k_redacted_key).is_object();
   return entry;
 }

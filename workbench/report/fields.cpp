@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "report/fields.hpp"
-#include "core/json.hpp"
+
+#include <fmt/format.h>
 
 #include <chrono>
+
+#include "core/json.hpp"
 
 namespace wb::report {
 namespace {
@@ -41,6 +44,11 @@ Ratio ratio(const Json& payload, std::string_view value_key) {
   result.high = number(interval, "high");
   result.confidence = number(interval, "confidence").value_or(0);
   return result;
+}
+
+std::string hours_words(const Json& row) {
+  const auto low = number(row, "hours_low"), high = number(row, "hours_high");
+  return low && high ? fmt::format("{:g} to {:g} h", *low, *high) : "not known";
 }
 
 std::optional<double> seconds_between(std::string_view from, std::string_view to) {

@@ -40,6 +40,9 @@ struct Ratio {
 };
 Ratio ratio(const Json& payload, std::string_view value_key = "speedup");
 
+/// "2 to 5 h", or "not known": the work of a roadmap or of an entry.
+std::string hours_words(const Json& row);
+
 /// Seconds between two "2026-11-20T18:03:22.123Z"; nothing when either is malformed.
 std::optional<double> seconds_between(std::string_view from, std::string_view to);
 

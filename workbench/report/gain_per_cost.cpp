@@ -24,11 +24,6 @@ namespace {
 constexpr std::size_t k_least_tries = 3;
 constexpr double k_s_per_h = 3600;
 
-double device_s_of(const Ledger& ledger) {
-  const auto found = ledger.items.find(session::CostItem::device);
-  return found == ledger.items.end() ? 0.0 : found->second.quantity;
-}
-
 /// Two significant digits and no exponent.
 std::string two_digits(double value) {
   if (!(value > 0)) return "0";
@@ -45,7 +40,7 @@ std::string so_far(const Page& page, const std::optional<Gain>& gained) {
   const double percents = (*gained->ratio.value - 1) * 100;
   const Ledger ledger = page.facts.prices.priced(page.facts.view.ledger);
   const Ledger::Total total = ledger.total();
-  const double device_s = device_s_of(ledger);
+  const double device_s = ledger.quantity(session::CostItem::device);
   std::string out = "- Each percent accepted";
   if (device_s > 0) {
     out +=
@@ -70,7 +65,7 @@ std::string each_try(const Page& page, const std::vector<const IterationView*>& 
   double device_s = 0;
   Ledger::Total spent;
   for (const IterationView* iteration : tries) {
-    device_s += device_s_of(iteration->ledger);
+    device_s += iteration->ledger.quantity(session::CostItem::device);
     const Ledger::Total total = page.facts.prices.priced(iteration->ledger).total();
     spent.usd += total.usd;
     spent.complete = spent.complete && total.complete;

@@ -159,8 +159,7 @@ std::string returned(const Page& page) {
                        duration(seconds / saved_s * time.start_us / 1e6));
   };
   const session::Ledger ledger = page.facts.prices.priced(page.facts.view.ledger);
-  const auto device = ledger.items.find(session::CostItem::device);
-  const double device_s = device == ledger.items.end() ? 0 : device->second.quantity;
+  const double device_s = ledger.quantity(session::CostItem::device);
   out +=
       fmt::format("- The device time of the session is won back after {}.\n", won_back(device_s));
   const session::Ledger::Total total = ledger.total();

@@ -215,14 +215,9 @@ std::string before_and_after(const Page& page, double expected) {
          table.str() + "\n";
 }
 
-std::string hours_of(const Json& row) {
-  const auto low = number(row, "hours_low"), high = number(row, "hours_high");
-  return low && high ? fmt::format("{:g} to {:g} h", *low, *high) : "not known";
-}
-
 std::string estimate(const Json& roadmap) {
   const auto seconds = number(roadmap, "measuring_s"), usd = number(roadmap, "measuring_usd");
-  return fmt::format("work {} (the catalogue's guesses); measuring {}, {}", hours_of(roadmap),
+  return fmt::format("work {} (the catalogue's guesses); measuring {}, {}", hours_words(roadmap),
                      seconds ? duration(*seconds) : std::string("not known"),
                      usd ? fmt::format("${}{}", fixed(*usd, 2),
                                        list_mark(is_true(roadmap, "measuring_by_list_price")))
@@ -250,7 +245,7 @@ std::string next_iteration_section(const Page& page) {
                      inline_text(text(entry, "strength"), 10), causes);
   out += fmt::format("- The range is from: {}\n", inline_text(text(entry, "source"), 300));
   out +=
-      fmt::format("- Effort: {}, complexity {}, risk {}\n\n", hours_of(entry),
+      fmt::format("- Effort: {}, complexity {}, risk {}\n\n", hours_words(entry),
                   inline_text(text(entry, "complexity"), 10), inline_text(text(entry, "risk"), 10));
   out += steps_of(page, entry);
   const auto expected = number(entry, "expected");
@@ -279,9 +274,9 @@ std::string next_session_section(const Page& page) {
                        rival ? fmt::format(", {} the fastest rival", speedup(*rival)) : "");
     for (const std::string& technique : strings(stage, "techniques")) {
       const Json& entry = entry_of(roadmap, technique);
-      out +=
-          fmt::format("{}. {}: {} ({}), alone {}\n", ++step, code(technique, 40),
-                      inline_text(text(entry, "title"), 100), hours_of(entry), gain_range(entry));
+      out += fmt::format("{}. {}: {} ({}), alone {}\n", ++step, code(technique, 40),
+                         inline_text(text(entry, "title"), 100), hours_words(entry),
+                         gain_range(entry));
     }
     out += "\n";
   }

@@ -34,11 +34,6 @@ std::string range(const Json& row) {
                      factor(row, "high"));
 }
 
-std::string hours(const Json& row) {
-  const auto low = number(row, "hours_low"), high = number(row, "hours_high");
-  return low && high ? fmt::format("{:g} to {:g} h", *low, *high) : "not known";
-}
-
 std::string words_of(const Json& row, std::string_view key) {
   std::string out;
   for (const std::string& word : strings(row, key)) {
@@ -118,7 +113,7 @@ std::string entries_table(const Json& roadmap) {
          fmt::format("{}: {}{}{}", inline_text(text(row, "strength"), 10),
                      inline_text(text(row, "why"), 120), cite(events_of(row)),
                      causes.empty() ? "" : "; remedies " + causes),
-         fmt::format("{}, complexity {}, risk {}{}", hours(row),
+         fmt::format("{}, complexity {}, risk {}{}", hours_words(row),
                      inline_text(text(row, "complexity"), 10), inline_text(text(row, "risk"), 10),
                      needs.empty() ? "" : ", after " + needs),
          inline_text(text(row, "source"), 200)});
@@ -162,7 +157,7 @@ std::string target_line(const Json& roadmap) {
 std::string forecast(const Json& roadmap) {
   if (list_of(roadmap, "stages").empty()) return "";
   std::string out = target_line(roadmap);
-  out += fmt::format(" Work: {} by the catalogue's guesses", hours(roadmap));
+  out += fmt::format(" Work: {} by the catalogue's guesses", hours_words(roadmap));
   if (const auto seconds = number(roadmap, "measuring_s")) {
     const auto usd = number(roadmap, "measuring_usd");
     out += fmt::format(

@@ -91,6 +91,11 @@ void Ledger::debit(CostItem item, double quantity, std::optional<double> usd, bo
   line.is_listed = line.usd && (line.is_listed || is_listed);
 }
 
+double Ledger::quantity(CostItem item) const {
+  const auto found = items.find(item);
+  return found == items.end() ? 0.0 : found->second.quantity;
+}
+
 Ledger::Total Ledger::total() const {
   Total total;
   for (const auto& [item, line] : items) {

@@ -50,6 +50,8 @@ struct Ledger {
     bool is_listed = false;  ///< by list prices, at least in part
   };
   [[nodiscard]] Total total() const;
+  /// Seconds or tokens; 0 without a debit.
+  [[nodiscard]] double quantity(CostItem item) const;
 };
 /// {"items": {word: {quantity, unit, usd, debits}}, "total_usd", "complete"}. An unknown price is
 /// null, and so is the total when no debited item has a price. What list prices made has also

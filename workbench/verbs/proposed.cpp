@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/ascii.hpp"
 #include "core/hash.hpp"
 #include "core/json.hpp"
 #include "engine/parts.hpp"
@@ -43,18 +44,11 @@ std::vector<std::size_t> find_all(std::string_view text, std::string_view search
   return positions;
 }
 
-std::string_view trimmed(std::string_view line) {
-  constexpr std::string_view k_space = " \t\r\n";
-  const std::size_t begin = line.find_first_not_of(k_space);
-  if (begin == std::string_view::npos) return {};
-  return line.substr(begin, line.find_last_not_of(k_space) - begin + 1);
-}
-
 /// A likely reason, such as different white space between words.
 std::string why_not_found(std::string_view text, std::string_view search) {
   for (std::size_t begin = 0; begin < search.size();) {
     const std::size_t end = std::min(search.find('\n', begin), search.size());
-    const std::string_view first = trimmed(search.substr(begin, end - begin));
+    const std::string_view first = ascii::trimmed(search.substr(begin, end - begin));
     begin = end + 1;
     if (first.empty()) continue;
     const std::size_t at = text.find(first);
