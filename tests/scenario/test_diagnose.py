@@ -145,15 +145,61 @@ def test_the_winner_of_from_benchmarks_uses_the_matrix_units(wb):
     now = causes(answer)
     # Above the peak of the other units on the large problem.
     assert now["tensor_cores_unused"]["state"] == "refuted"
-    # One small problem is bound by its launch, the large ones are not.
-    bound = now["launch_bound"]
-    assert bound["state"] == "supported"
-    assert bound["where"] == ["n6_S128"]
-    assert bound["share_frac"] < 0.5
+    # Even the smallest takes four empty calls: most of its time passes inside the kernel.
+    assert now["launch_bound"]["state"] == "refuted"
     start = causes(answer["start"])
     assert start["launch_bound"]["state"] == "refuted"
     # Slow is no proof; its manifest names no matrix instructions.
     assert start["tensor_cores_unused"]["strength"] == "derived"
+
+
+def test_blocks_are_those_of_the_kernel_and_not_of_a_tile_of_64_rows(wb):
+    answer = diagnosed(wb, "ladder")
+    start = causes(answer["start"])
+    assert answer["start"]["subject"].startswith("sm80_query_per_block@")
+    # A block a query row: 512 of one head fill the device, so growing times say nothing of grid
+    # and walk, and nothing leaves SMs free.
+    assert start["grid_misses_heads"]["state"] == "refuted"
+    assert start["sequential_kv"]["strength"] != "strong"
+    assert "of 64 rows" not in json.dumps([answer["causes"], answer["start"]["causes"]])
+
+
+def test_the_start_was_held_up_by_what_a_winning_step_removed(wb):
+    for name in ("ladder", "n6-baseline", "large-head-dims", "h200-mma-v3"):
+        answer = diagnosed(wb, name)
+        start = causes(answer["start"])
+        now = causes(answer)
+        gains = []
+        for one in answer["start"]["held_up_by"]:
+            removed = start[one]["removed_by"]
+            gains.append(removed["speedup"])
+            assert removed["techniques"], (name, one)
+            assert start[one]["state"] == "supported", (name, one)
+            assert now[one]["state"] != "supported", (name, one)
+            told = [row["analysis"] for row in start[one]["evidence"] if row["says"] == "supported"]
+            assert set(told) != {"configuration"}, (name, one)
+        assert gains == sorted(gains, reverse=True), name
+    # What its manifest alone tells of the start is not what held it up.
+    assert "narrow_loads" not in diagnosed(wb, "large-head-dims")["start"]["held_up_by"]
+    assert diagnosed(wb, "n6-baseline")["start"]["held_up_by"][0] == "sequential_kv"
+
+
+def test_a_session_is_analyzed_with_the_units_that_its_manifests_tell(wb):
+    session = str(kept("large-head-dims"))
+    found = wb.json("analyze", "--session", session)["findings"]
+    ours = [
+        one["figures"]
+        for one in found
+        if one["analysis"] == "roofline_share"
+        and one["figures"]["subject"].startswith("sm90_cluster_large_hdim@")
+    ]
+    assert ours
+    for figures in ours:
+        assert figures["peak_products"] == 3
+        assert figures["peak_dtype"] == "tf32"
+        # The bound is at least what the FLOPs take at that peak, and an empty call.
+        assert figures["bound_us"] * figures["headroom_ratio"] == pytest.approx(figures["time_us"])
+        assert figures["bound_us"] >= figures["time_us"] * figures["empty_call_frac"] * 0.999
 
 
 @pytest.mark.parametrize("name", ["n6-baseline", "batch-scaling", "from-benchmarks"])

@@ -186,13 +186,19 @@ std::optional<KnownLoss> known_loss(const Candidate& candidate, const Situation&
 
 namespace {
 
-/// To the roofline, or to the fastest rival where that is farther; nothing when neither is known.
+/// To the bound, or to the fastest rival where that is farther; nothing when neither is known.
 std::optional<double> distance_of(const RoadmapProblem& one) {
   std::optional<double> room = one.room_ratio;
   if (one.rival_ratio && *one.rival_ratio > 0) {
     room = std::max(room.value_or(1), 1 / *one.rival_ratio);
   }
   return room;
+}
+
+/// Where that distance ends.
+std::string end_of(const RoadmapProblem& one, double distance) {
+  return one.room_ratio && *one.room_ratio >= distance ? one.room_bound
+                                                       : std::string("the fastest rival");
 }
 
 bool works_against(const Technique& technique, const std::string& bound) {
@@ -203,10 +209,10 @@ std::string said_of(const RoomLeft& group, const std::string& backend) {
   const std::string bound =
       group.bound.empty() ? std::string("a bound that was not measured") : group.bound;
   const std::string head =
-      fmt::format("{:.2f}x is left on {} bound by {}: ", group.room,
+      fmt::format("{:.2f}x is left on {} bound by {}{}: ", group.room,
                   group.problems.size() == 1 ? std::string("1 problem")
                                              : fmt::format("{} problems", group.problems.size()),
-                  bound);
+                  bound, group.to.empty() ? group.to : ", the most of it to " + group.to);
   if (!group.steps.empty()) {
     return head + fmt::format("{} work against it", fmt::join(group.steps, ", "));
   }
@@ -232,6 +238,7 @@ void add_room(const Situation& situation, Roadmap& roadmap) {
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     RoomLeft group;
     group.bound = bound;
+    group.to = end_of(*members.front().second, members.front().first);
     double sum = 0;
     for (const auto& [room, one] : members) {
       sum += std::log(room);

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "advise/remedy.hpp"
 #include "core/json.hpp"
@@ -20,24 +23,7 @@ using measure::HypothesisState;
 namespace {
 
 constexpr double k_refuting_share = 0.5;  ///< of the suite's weight
-
-/// Labels of the problems that a finding is about; empty: the subject in general.
-std::vector<std::string> problems_of(const Finding& finding) {
-  if (!finding.problem.empty()) return {finding.problem};
-  return strings_of(finding.figures, "problems");
-}
-
-bool fits(const CauseRule& rule, const Target& target, const Finding& finding) {
-  if (finding.analysis != rule.analysis) return false;
-  if (!rule.plans.empty() && !is_among(rule.plans, target.plan)) return false;
-  const std::string subject = text_of(finding.figures, "subject");
-  const bool is_other = !subject.empty() && subject != target.subject;
-  if (is_other != (rule.about == catalogue::RuleAbout::others)) return false;
-  return std::all_of(rule.when.begin(), rule.when.end(),
-                     [&](const catalogue::FigurePredicate& predicate) {
-                       return catalogue::holds(predicate, finding.figures);
-                     });
-}
+constexpr int k_lost_urgency = 1;         ///< of groups that lost to a rival or to the start
 
 std::string figures_of(const CauseRule& rule, const Finding& finding) {
   std::string words;
@@ -45,10 +31,6 @@ std::string figures_of(const CauseRule& rule, const Finding& finding) {
     words += (words.empty() ? "" : ", ") + catalogue::words_of(predicate, finding.figures);
   }
   return words;
-}
-
-bool is_stronger(RuleStrength one, RuleStrength other) {
-  return static_cast<int>(one) < static_cast<int>(other);
 }
 
 /// The evidence on one problem: the strongest on each side.
@@ -83,6 +65,11 @@ struct ProblemEvidence {
   EvidenceBalance balance;
   int urgency = 0;
   std::string group, text;  ///< text: its form without a name, by which older findings know it
+  /// What bounds it, as its group says: "memory-bound"; empty: not known.
+  [[nodiscard]] std::string bound() const {
+    const std::size_t at = group.find(", ");
+    return at == std::string::npos ? std::string() : group.substr(at + 2);
+  }
   [[nodiscard]] bool is_called(std::string_view name) const {
     return name == label || (!text.empty() && name == text);
   }
@@ -112,6 +99,7 @@ std::vector<ProblemEvidence> problem_evidence(const Target& target,
                                               const std::vector<Finding>& findings) {
   std::vector<ProblemEvidence> rows;
   for (const TargetProblem& one : target.problems) {
+    if (!one.served_by.empty()) continue;
     rows.push_back({label(one.problem),
                     one.weight,
                     &one.problem,
@@ -147,8 +135,9 @@ std::vector<ProblemEvidence> problem_evidence(const Target& target,
 
 class Judge {
  public:
-  Judge(const Cause& cause, const Target& target, std::vector<ProblemEvidence> rows)
-      : m_target(target), m_rows(std::move(rows)) {
+  Judge(const Cause& cause, const Target& target, std::vector<ProblemEvidence> rows,
+        const Ownership& owners)
+      : m_target(target), m_owners(owners), m_rows(std::move(rows)) {
     m_result.cause = &cause;
     std::erase_if(m_rows, [&](const ProblemEvidence& row) {
       return row.problem != nullptr && !catalogue::is_of(cause.kind, *row.problem);
@@ -165,25 +154,57 @@ class Judge {
   }
 
  private:
-  void take(const CauseRule& rule, bool supports, const std::vector<Finding>& findings) {
-    for (const Finding& finding : findings) {
-      if (!fits(rule, m_target, finding)) continue;
-      const std::vector<std::string> labels = problems_of(finding);
-      const bool is_everywhere =
-          labels.empty() || (m_result.cause->scope == catalogue::CauseScope::kernel && !rule.here);
-      bool is_here = is_everywhere;
-      for (ProblemEvidence& row : m_rows) {
-        const auto is_this = [&row](const std::string& name) { return row.is_called(name); };
-        if (std::none_of(labels.begin(), labels.end(), is_this)) continue;
-        is_here = true;
-        if (!is_everywhere) row.balance.add(supports, rule.strength);
-      }
-      // Evidence on other problems says nothing about these.
-      if (!is_here) continue;
-      if (is_everywhere) m_all_problems.add(supports, rule.strength);
-      m_result.evidence.push_back({supports, rule.strength, finding.analysis, finding.statement,
-                                   finding.problem, figures_of(rule, finding), finding.events});
+  /// The rows that a finding with these labels speaks of; `is_by_bound`: and those with the same
+  /// bound, as what holds for one of them holds for the others.
+  [[nodiscard]] std::vector<ProblemEvidence*> rows_of(const std::vector<std::string>& labels,
+                                                      bool is_by_bound) {
+    std::vector<ProblemEvidence*> rows;
+    std::set<std::string> bounds;
+    for (ProblemEvidence& row : m_rows) {
+      const auto is_this = [&row](const std::string& name) { return row.is_called(name); };
+      if (std::none_of(labels.begin(), labels.end(), is_this)) continue;
+      rows.push_back(&row);
+      bounds.insert(row.bound());
     }
+    if (rows.empty() || !is_by_bound || bounds.contains("")) return rows;
+    for (ProblemEvidence& row : m_rows) {
+      const bool is_new = std::find(rows.begin(), rows.end(), &row) == rows.end();
+      if (is_new && (row.bound().empty() || bounds.contains(row.bound()))) rows.push_back(&row);
+    }
+    return rows;
+  }
+
+  void take(const CauseRule& rule, bool supports, const std::vector<Finding>& findings) {
+    const bool is_of_kernel = m_result.cause->scope == catalogue::CauseScope::kernel && !rule.here;
+    for (std::size_t at = 0; at < findings.size(); ++at) {
+      const Finding& finding = findings[at];
+      if (!fits(rule, m_target, finding)) continue;
+      const std::vector<std::string> labels = problems_of(rule, finding);
+      if (labels.empty() && !rule.problems.empty()) continue;
+      const std::vector<ProblemEvidence*> rows = rows_of(labels, is_of_kernel);
+      const bool is_bounded = is_of_kernel && !supports && has_bounds(rows);
+      const bool is_everywhere = labels.empty() || (is_of_kernel && !is_bounded);
+      // Evidence on other problems says nothing about these.
+      if (!is_everywhere && rows.empty()) continue;
+      std::string shared = supports ? m_owners.better(at, *m_result.cause, rule) : std::string();
+      const bool is_too_strong = !shared.empty() && rule.strength == RuleStrength::strong;
+      const RuleStrength strength = is_too_strong ? RuleStrength::weak : rule.strength;
+      if (is_everywhere) {
+        m_all_problems.add(supports, strength);
+      } else {
+        for (ProblemEvidence* row : rows) row->balance.add(supports, strength);
+      }
+      m_result.evidence.push_back({supports, strength, finding.analysis, finding.statement,
+                                   finding.problem, figures_of(rule, finding), finding.events,
+                                   std::move(shared)});
+    }
+  }
+
+  /// Whether what bounds these problems is known; else their evidence holds for all.
+  static bool has_bounds(const std::vector<ProblemEvidence*>& rows) {
+    return !rows.empty() && std::none_of(rows.begin(), rows.end(), [](const ProblemEvidence* row) {
+      return row->bound().empty();
+    });
   }
 
   void settle() {
@@ -204,12 +225,24 @@ class Judge {
     }
     add_groups();
     m_result.state = whole.state();
+    // A refutation from won problems does not stand for the lost ones.
+    const bool is_open_where_lost =
+        std::any_of(m_lost.begin(), m_lost.end(),
+                    [](const Tally& group) { return group.state() == HypothesisState::undecided; });
+    if (m_result.state == HypothesisState::refuted && is_open_where_lost) {
+      m_result.state = HypothesisState::undecided;
+    }
     if (m_result.state == HypothesisState::undecided) {
       m_result.is_contradictory = whole.is_open;
       m_result.decided_by = deciding_measurement(*m_result.cause, m_target, most_urgent_open());
       return;
     }
     const bool is_supported = m_result.state == HypothesisState::supported;
+    m_result.is_only_shared =
+        is_supported && std::none_of(m_result.evidence.begin(), m_result.evidence.end(),
+                                     [](const CauseEvidence& one) {
+                                       return one.supports && one.shared_with.empty();
+                                     });
     m_result.share_frac = (is_supported ? whole.supported : whole.refuted) / whole.all;
     m_result.strength = strongest(is_supported);
   }
@@ -241,6 +274,7 @@ class Judge {
         group.supported += row.balance.state() == HypothesisState::supported ? 1 : 0;
       }
       group.state = tally.state();
+      if (urgency <= k_lost_urgency) m_lost.push_back(tally);
       m_result.groups.push_back(std::move(group));
     }
   }
@@ -278,13 +312,15 @@ class Judge {
                                                         : state != HypothesisState::refuted;
   }
 
-  [[nodiscard]] std::optional<GainRange> gain_of(const Technique& technique) const {
+  /// Over the suite, or on the problems alone that the cause concerns.
+  [[nodiscard]] std::optional<GainRange> gain_of(const Technique& technique,
+                                                 bool is_there_only) const {
     SuiteGain gain(technique);
     for (const ProblemEvidence& row : m_rows) {
       const bool is_for_it =
           row.problem == nullptr || catalogue::is_of(technique.kind, *row.problem);
       if (!is_concerned(row) || !is_for_it) {
-        gain.add_untouched(row.weight);
+        if (!is_there_only) gain.add_untouched(row.weight);
       } else {
         gain.add_helped(row.weight,
                         row.room_ratio > 0 ? std::optional(row.room_ratio) : std::nullopt);
@@ -306,21 +342,28 @@ class Judge {
 
   void add_remedies(const std::vector<Technique>& techniques) {
     std::vector<std::pair<std::string, GainRange>> found;
+    std::map<std::string, std::optional<GainRange>> there;
     for (const Technique& technique : techniques) {
       if (!is_among(m_result.cause->techniques, technique.name) || !is_possible(technique))
         continue;
-      const auto gain = gain_of(technique);
-      if (gain && gain->expected >= k_least_expected) found.emplace_back(technique.name, *gain);
+      const auto gain = gain_of(technique, false);
+      if (!gain || !(gain->expected >= k_least_expected)) continue;
+      found.emplace_back(technique.name, *gain);
+      there[technique.name] = gain_of(technique, true);
     }
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
       return a.second.expected > b.second.expected;
     });
     for (const auto& [name, gain] : found) m_result.remedies.push_back(name);
-    if (!found.empty()) m_result.gain = found.front().second;
+    if (found.empty()) return;
+    m_result.gain = found.front().second;
+    m_result.gain_there = there[found.front().first];
   }
 
   const Target& m_target;
+  const Ownership& m_owners;
   std::vector<ProblemEvidence> m_rows;
+  std::vector<Tally> m_lost;  ///< the groups of lost problems
   EvidenceBalance m_all_problems;
   Diagnosis m_result;
 };
@@ -372,15 +415,21 @@ std::vector<Diagnosis> diagnose(const std::vector<Cause>& causes,
                                 const std::vector<Technique>& techniques, const Target& target,
                                 const std::vector<Finding>& findings) {
   const std::vector<ProblemEvidence> rows = problem_evidence(target, findings);
+  std::vector<const Cause*> possible;
+  for (const Cause& cause : causes) {
+    if (inapplicability(cause, target).empty()) possible.push_back(&cause);
+  }
+  const Ownership owners(possible, target, findings);
   std::vector<Diagnosis> all;
   for (const Cause& cause : causes) {
     std::string why = inapplicability(cause, target);
-    all.push_back(why.empty() ? Judge(cause, target, rows).decide(findings, techniques)
+    all.push_back(why.empty() ? Judge(cause, target, rows, owners).decide(findings, techniques)
                               : not_applicable(cause, std::move(why)));
   }
   std::stable_sort(all.begin(), all.end(), [](const Diagnosis& a, const Diagnosis& b) {
     if (rank(a) != rank(b)) return rank(a) < rank(b);
-    return a.urgency != b.urgency ? a.urgency < b.urgency : merit(a) > merit(b);
+    if (a.urgency != b.urgency) return a.urgency < b.urgency;
+    return a.is_only_shared != b.is_only_shared ? b.is_only_shared : merit(a) > merit(b);
   });
   return all;
 }

@@ -25,6 +25,8 @@ struct TargetProblem {
   /// Problems that are decided together: "lost to a rival, memory-bound". Those of one group have
   /// one urgency. Empty: none.
   std::string group = {};
+  /// Another variant that is dispatched there: then the subject's causes are not asked for on it.
+  std::string served_by = {};
 };
 
 /// The subject to diagnose.
@@ -47,6 +49,8 @@ struct CauseEvidence {
   std::string analysis, statement, problem;  ///< problem: label; empty: no single one
   std::string by;                            ///< the deciding figures: "units_frac 0.06 < 0.75"
   std::vector<std::int64_t> events;
+  /// The cause that this observation separates better, where it supports that one too; else empty.
+  std::string shared_with = {};
 };
 
 /// Speedups over the suite; 1 on problems where the cause does not apply or is undecided.
@@ -85,19 +89,30 @@ struct Diagnosis {
   /// bound. For an undecided cause: the gain if it applied. Nothing when refuted or without a
   /// remedy.
   std::optional<GainRange> gain;
+  /// The same on the problems where it is at work (or may be) alone: a mean over the suite is the
+  /// gain of no problem.
+  std::optional<GainRange> gain_there;
+  /// All that supports it supports another cause better.
+  bool is_only_shared = false;
 };
 inline constexpr std::size_t k_most_evidence = 3;
 
-/// Supported causes first, those on urgent problems before others, then by the expected logarithm
-/// of the gain (halved unless the evidence is strong), then undecided ones, then refuted ones in
-/// catalogue order. Causes of another backend or kind of problem are refuted as not applicable and
-/// come last. The catalogues must outlive the result.
+/// Supported causes first, those on urgent problems before others, those with an observation of
+/// their own before others, then by the expected logarithm of the gain (halved unless the evidence
+/// is strong), then undecided ones, then refuted ones in catalogue order. Causes of another backend
+/// or kind of problem are refuted as not applicable and come last. The catalogues must outlive the
+/// result.
 ///
 /// On each problem the stronger evidence counts; equal strength for and against decides nothing. A
 /// cause with scope kernel is decided by evidence on any problem. Others are supported if supported
-/// on one problem, and refuted if refuted on half the suite's weight with no undecided evidence
-/// left. Each group of problems is decided likewise. A finding is about a problem if it has its
-/// label or its text form.
+/// on one problem, and refuted if refuted on half the suite's weight, and on each group of lost
+/// problems, with no undecided evidence left. Each group of problems is decided likewise. A finding
+/// is about a problem if it has its label or its text form.
+///
+/// One observation proves one cause: where a figure of a finding supports several, the rule that is
+/// stronger, then has fewer predicates, then comes first in the registry keeps its strength, and
+/// for the others it is weak at most. What refutes a kernel's cause on problems of the suite holds
+/// for those with the same bound.
 std::vector<Diagnosis> diagnose(const std::vector<catalogue::Cause>& causes,
                                 const std::vector<catalogue::Technique>& techniques,
                                 const Target& target,

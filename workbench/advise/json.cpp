@@ -19,6 +19,7 @@ Json to_json(const Diagnosis& diagnosis) {
                         {"problem", one.problem},
                         {"by", one.by},
                         {"events", one.events}});
+    if (!one.shared_with.empty()) evidence.back()["shared_with"] = one.shared_with;
   }
   if (diagnosis.state == measure::HypothesisState::undecided) {
     for (const catalogue::CauseNeed& need : cause.needs) {
@@ -45,12 +46,10 @@ Json to_json(const Diagnosis& diagnosis) {
                       {"state", to_string(group.state)},
                       {"supported", group.supported}});
   }
-  Json gain;
-  if (diagnosis.gain) {
-    gain = {{"low", diagnosis.gain->low},
-            {"expected", diagnosis.gain->expected},
-            {"high", diagnosis.gain->high}};
-  }
+  const auto range = [](const std::optional<GainRange>& gain) -> Json {
+    if (!gain) return nullptr;
+    return {{"low", gain->low}, {"expected", gain->expected}, {"high", gain->high}};
+  };
   return {{"cause", cause.id},
           {"title", cause.title},
           {"theory", cause.theory},
@@ -69,7 +68,8 @@ Json to_json(const Diagnosis& diagnosis) {
           {"needs", std::move(needs)},
           {"decided_by", std::move(decided_by)},
           {"remedies", diagnosis.remedies},
-          {"gain", std::move(gain)}};
+          {"gain", range(diagnosis.gain)},
+          {"gain_there", range(diagnosis.gain_there)}};
 }
 
 namespace {

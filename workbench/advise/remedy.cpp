@@ -6,7 +6,88 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
+#include "core/json_fields.hpp"
+
 namespace wb::advise {
+
+using catalogue::Cause;
+using catalogue::CauseRule;
+using measure::Finding;
+
+namespace {
+
+bool is_of_plan(const CauseRule& rule, const Target& target, const Finding& finding) {
+  if (finding.analysis != "roofline_share" || target.plan.empty()) return true;
+  const std::string plan = text_of(finding.figures, "plan");
+  const bool asks = std::any_of(
+      rule.when.begin(), rule.when.end(),
+      [](const catalogue::FigurePredicate& predicate) { return predicate.figure == "plan"; });
+  return asks || plan.empty() || plan == target.plan;
+}
+
+bool reads_same(const CauseRule& one, const CauseRule& other) {
+  return std::any_of(one.when.begin(), one.when.end(), [&](const auto& predicate) {
+    return std::any_of(other.when.begin(), other.when.end(),
+                       [&](const auto& compared) { return compared.figure == predicate.figure; });
+  });
+}
+
+/// `is_before`: of equal ones the first in the registry is better.
+bool is_better(const CauseRule& one, const CauseRule& other, bool is_before) {
+  if (one.strength != other.strength) return is_stronger(one.strength, other.strength);
+  if (one.when.size() != other.when.size()) return one.when.size() < other.when.size();
+  return is_before;
+}
+
+}  // namespace
+
+std::vector<std::string> problems_of(const CauseRule& rule, const Finding& finding) {
+  if (!rule.problems.empty()) return strings_of(finding.figures, rule.problems);
+  if (!finding.problem.empty()) return {finding.problem};
+  return strings_of(finding.figures, "problems");
+}
+
+bool fits(const CauseRule& rule, const Target& target, const Finding& finding) {
+  if (finding.analysis != rule.analysis) return false;
+  if (!rule.plans.empty() && !is_among(rule.plans, target.plan)) return false;
+  if (!is_of_plan(rule, target, finding)) return false;
+  const std::string subject = text_of(finding.figures, "subject");
+  const bool is_other = !subject.empty() && subject != target.subject;
+  if (is_other != (rule.about == catalogue::RuleAbout::others)) return false;
+  return std::all_of(rule.when.begin(), rule.when.end(),
+                     [&](const catalogue::FigurePredicate& predicate) {
+                       return catalogue::holds(predicate, finding.figures);
+                     });
+}
+
+Ownership::Ownership(const std::vector<const Cause*>& causes, const Target& target,
+                     const std::vector<Finding>& findings) {
+  for (std::size_t at = 0; at < findings.size(); ++at) {
+    for (const Cause* cause : causes) {
+      for (const CauseRule& rule : cause->supported) {
+        if (fits(rule, target, findings[at])) m_claims[at].push_back({cause, &rule});
+      }
+    }
+  }
+}
+
+std::string Ownership::better(std::size_t finding, const Cause& cause,
+                              const CauseRule& rule) const {
+  const auto claims = m_claims.find(finding);
+  if (claims == m_claims.end()) return {};
+  const Claim* best = nullptr;
+  bool is_before = true;
+  for (const Claim& claim : claims->second) {
+    if (claim.cause == &cause) {
+      is_before = false;
+      continue;
+    }
+    if (!reads_same(*claim.rule, rule) || !is_better(*claim.rule, rule, is_before)) continue;
+    if (best == nullptr || is_better(*claim.rule, *best->rule, false)) best = &claim;
+  }
+  return best == nullptr ? std::string() : best->cause->id;
+}
 
 bool is_among(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Private to advise: whether a technique of the catalogue is applicable to a kernel, and its
-// expected gain over a suite. Both the roadmap and the remedies of causes use it, so that neither
-// advises what the other excludes.
+// Private to advise: which findings a cause's rule reads and which cause they separate best;
+// whether a technique of the catalogue is applicable to a kernel, and its expected gain over a
+// suite. Both the roadmap and the remedies of causes use the latter, so that neither advises what
+// the other excludes.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +21,38 @@ namespace wb::advise {
 inline constexpr double k_least_expected = 1.005;
 /// Factor of a gain's logarithm, in an order by merit, for weak evidence.
 inline constexpr double k_weak_merit = 0.5;
+
+/// Whether the finding fulfills the rule for this target. Shares of a peak under another plan than
+/// the objective's say something only to rules that ask for that plan.
+bool fits(const catalogue::CauseRule& rule, const Target& target, const measure::Finding& finding);
+
+/// Labels of the problems that the finding is about by this rule; empty: the subject in general.
+std::vector<std::string> problems_of(const catalogue::CauseRule& rule,
+                                     const measure::Finding& finding);
+
+inline bool is_stronger(catalogue::RuleStrength one, catalogue::RuleStrength other) {
+  return static_cast<int>(one) < static_cast<int>(other);
+}
+
+/// Which cause each observation separates best. An observation is a figure of a finding.
+class Ownership {
+ public:
+  /// `causes`: those that can be at work, in the registry's order; they must outlive this.
+  Ownership(const std::vector<const catalogue::Cause*>& causes, const Target& target,
+            const std::vector<measure::Finding>& findings);
+  /// The other cause that the finding at this position separates better than this rule's: by a rule
+  /// on a figure of both that is stronger, then has fewer predicates, then comes first. Empty:
+  /// none.
+  [[nodiscard]] std::string better(std::size_t finding, const catalogue::Cause& cause,
+                                   const catalogue::CauseRule& rule) const;
+
+ private:
+  struct Claim {
+    const catalogue::Cause* cause = nullptr;
+    const catalogue::CauseRule* rule = nullptr;
+  };
+  std::map<std::size_t, std::vector<Claim>> m_claims;
+};
 
 bool is_among(const std::vector<std::string>& words, std::string_view word);
 /// The first of `words` that is in `present`; empty when none is.

@@ -24,7 +24,8 @@ struct RoadmapProblem {
   problem::Problem problem;
   double weight = 1;
   std::string bound;                  ///< "launch", "latency", "memory", "compute"; empty: unknown
-  std::optional<double> room_ratio;   ///< speedup up to its roofline bound, >= 1
+  std::optional<double> room_ratio;   ///< speedup up to its bound (analyze::time_bound()), >= 1
+  std::string room_bound = {};        ///< what sets that: "an empty call of 0.52 us"
   std::optional<double> rival_ratio;  ///< its speed over the fastest rival's; below 1: slower
   std::vector<std::int64_t> events;   ///< the events of these figures
 };
@@ -119,7 +120,8 @@ struct NotAdvised {
 /// Problems with one bound on which more than k_least_room is left.
 struct RoomLeft {
   std::string bound;                  ///< empty: not known
-  double room = 1;                    ///< geometric mean: to the roofline or to the fastest rival
+  double room = 1;                    ///< geometric mean: to the bound or to the fastest rival
+  std::string to;                     ///< what the largest of them leads to; empty: not known
   std::vector<std::string> problems;  ///< names, the largest room first
   std::vector<std::string> steps;     ///< entries that work against it
   std::vector<std::string> measure;   ///< commands that would decide what holds it

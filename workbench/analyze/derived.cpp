@@ -15,6 +15,7 @@
 #include "analyze/traffic.hpp"
 #include "core/json.hpp"
 #include "measure/launches.hpp"
+#include "variant/restriction.hpp"
 
 namespace wb::analyze {
 
@@ -186,17 +187,21 @@ double least_fill(double least, double most) {
   return whole >= 1 ? whole / (whole + 1) : 0.0;
 }
 
-/// `resident`: blocks that share an SM; 0: not known.
-void add_waves(Finding& finding, std::int64_t resident, const catalogue::LaunchBounds& bounds,
-               double units) {
-  const auto least = static_cast<double>(bounds.blocks_least),
-             most = static_cast<double>(bounds.blocks_most);
-  finding.figures["waves_most"] = most / units;  // with one block an SM; more make fewer waves
-  if (resident == 0) return;
-  const auto places = units * static_cast<double>(resident);
+/// What is dealt out: blocks, or the tiles that the blocks of a persistent grid take in turn.
+struct Dealt {
+  std::int64_t least = 0, most = 0;
+  double places = 0;  ///< for how many at once; 0: not known
+};
+
+void add_waves(Finding& finding, const Dealt& dealt, double units) {
+  const auto least = static_cast<double>(dealt.least), most = static_cast<double>(dealt.most);
+  const double places = dealt.places;
+  // With one block an SM where nothing tells; more make fewer waves.
+  finding.figures["waves_most"] = most / (places > 0 ? places : units);
+  if (!(places > 0)) return;
   finding.figures["waves_least"] = least / places;
   finding.figures["wave_fill_least_frac"] = least_fill(least / places, most / places);
-  if (bounds.blocks_least == bounds.blocks_most) {
+  if (dealt.least == dealt.most) {
     finding.figures["wave_fill_most_frac"] = least / places / std::ceil(least / places);
   }
 }
@@ -228,6 +233,10 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
   call.problem = problem;
   call.subject = input.subject;
   const KernelFacts* seen = main_launch(evidence, call);
+  Dealt tiles{bounds.blocks_least, bounds.blocks_most};
+  const bool takes_turns =
+      seen != nullptr &&
+      is_persistent(*seen->blocks, {tiles.least, tiles.most}, evidence.device.units);
   if (seen != nullptr) {
     bounds.blocks_least = bounds.blocks_most = *seen->blocks;
     if (seen->threads_per_block) {
@@ -252,9 +261,13 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
   finding.statement =
       seen != nullptr
           ? fmt::format(
-                "{} launches {} for {}; derived, not measured: by the launch rule of {} each "
-                "takes {} query rows",
-                input.subject, blocks, where, input.rule->kernel, rows)
+                "{} launches {} for {}; derived, not measured: by the launch rule of {} {} {} "
+                "query rows",
+                input.subject, blocks, where, input.rule->kernel,
+                takes_turns
+                    ? fmt::format("they take {} tiles in turn, of", range(tiles.least, tiles.most))
+                    : std::string("each takes"),
+                rows)
           : fmt::format(
                 "derived, not measured: by the launch rule of {} {} has {} of {} query rows "
                 "for {}",
@@ -279,10 +292,16 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
     finding.figures["working_frac"] = bounds.working_frac;
   }
   if (seen != nullptr) finding.events = seen->events;
-  add_waves(
-      finding,
-      seen != nullptr && seen->blocks_per_unit ? *seen->blocks_per_unit : input.rule->resident,
-      bounds, units);
+  if (takes_turns) {
+    tiles.places = static_cast<double>(*seen->blocks);
+    finding.figures["tiles_least"] = tiles.least;
+    finding.figures["tiles_most"] = tiles.most;
+  } else {
+    const std::int64_t resident =
+        seen != nullptr && seen->blocks_per_unit ? *seen->blocks_per_unit : input.rule->resident;
+    tiles = {bounds.blocks_least, bounds.blocks_most, units * static_cast<double>(resident)};
+  }
+  add_waves(finding, tiles, units);
   add_demand(finding, input, evidence, problem, requested);
   finding.unseen = seen != nullptr ? "which rows and keys a block takes"
                                    : "the launch itself, which no tool saw";
@@ -290,6 +309,26 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
 }
 
 }  // namespace
+
+void add_rule_facts(Evidence& evidence, const std::string& subject,
+                    const variant::Manifest& manifest, const variant::Configuration& configuration,
+                    const catalogue::LaunchRule* rule) {
+  const auto completed = variant::complete_configuration(manifest, configuration);
+  const variant::Configuration& whole = completed.ok() ? *completed : configuration;
+  bool has_f32 = false;
+  for (const measure::Observation& one : evidence.observations) {
+    if (one.subject != subject) continue;
+    has_f32 = has_f32 || one.problem.dtype == Dtype::f32;
+    if (rule == nullptr || evidence.device.units <= 0) continue;
+    const auto bounds = bounds_of(*rule, whole, one.problem, evidence.device.units);
+    if (!bounds) continue;
+    evidence.blocks_by_rule[{subject, problem::to_text(one.problem)}] = {bounds->blocks_least,
+                                                                         bounds->blocks_most};
+  }
+  if (!has_f32 || evidence.device.backend != "cuda") return;
+  const auto split = catalogue::split_products(manifest, configuration, rule);
+  if (split) evidence.split_products[subject] = *split;
+}
 
 bool hides_latency(const DerivedInput& input) {
   if (input.manifest == nullptr) return false;

@@ -38,6 +38,13 @@ struct DerivedInput {
 std::vector<measure::Finding> derived_findings(const DerivedInput& input,
                                                const measure::Evidence& evidence);
 
+/// Adds what manifest, configuration and launch rule (nullptr: none) tell of a GPU's subject that
+/// the evidence observes: how it makes f32 products; and of any subject how many blocks its calls
+/// have.
+void add_rule_facts(measure::Evidence& evidence, const std::string& subject,
+                    const variant::Manifest& manifest, const variant::Configuration& configuration,
+                    const catalogue::LaunchRule* rule);
+
 /// True when matrix units are fed by asynchronous copies: then few warps are enough, and a low
 /// occupancy alone is no cause.
 bool hides_latency(const DerivedInput& input);

@@ -15,6 +15,7 @@
 #include "core/json_fields.hpp"
 #include "core/text.hpp"
 #include "measure/launches.hpp"
+#include "problem/attention.hpp"
 
 namespace wb::analyze {
 
@@ -212,6 +213,39 @@ std::optional<std::int64_t> most_blocks(const measure::Evidence& evidence,
     most = std::max(most.value_or(0), *kernel.blocks);
   }
   return most;
+}
+
+bool is_persistent(std::int64_t blocks, const measure::BlockBounds& tiles, std::int64_t units) {
+  // Clusters may leave a few units without a block.
+  constexpr std::int64_t k_filled_percent = 90;
+  return blocks < tiles.least && 100 * blocks >= k_filled_percent * units;
+}
+
+CallBlocks blocks_of(const measure::Evidence& evidence, const measure::Observation& observation) {
+  const problem::Problem& problem = observation.problem;
+  const auto rule = evidence.blocks_by_rule.find({observation.subject, problem::to_text(problem)});
+  const bool has_rule = rule != evidence.blocks_by_rule.end();
+  const std::int64_t least = has_rule ? rule->second.least : 0,
+                     most = has_rule ? rule->second.most : 0;
+  const std::string count =
+      least == most ? fmt::to_string(least) : fmt::format("{} to {}", least, most);
+  if (const auto seen = most_blocks(evidence, observation)) {
+    const std::string words = fmt::format("a launch of {} block{}", *seen, *seen == 1 ? "" : "s");
+    if (has_rule && is_persistent(*seen, rule->second, evidence.device.units)) {
+      return {least, most, CallBlocks::Source::launch, words + " that take " + count + " tiles"};
+    }
+    return {*seen, *seen, CallBlocks::Source::launch, words};
+  }
+  if (has_rule) {
+    return {least, most, CallBlocks::Source::rule,
+            fmt::format("{} {} by its launch rule", count,
+                        evidence.device.backend == "cuda" ? "blocks" : "tasks")};
+  }
+  const std::int64_t blocks = problem::row_block_count(problem);
+  return {
+      blocks, blocks, CallBlocks::Source::rows,
+      fmt::format("{} head{} x {} row{}", problem.B * problem.Hq,
+                  problem.B * problem.Hq == 1 ? "" : "s", problem.Sq, problem.Sq == 1 ? "" : "s")};
 }
 
 bool is_reference(const measure::Evidence& evidence, std::string_view subject) {

@@ -53,6 +53,23 @@ struct ComputeRoof {
 [[nodiscard]] ComputeRoof compute_roof(const measure::Evidence& evidence,
                                        const measure::Observation& observation);
 
+/// From this share of a call's time on, an empty call is its main part: the call takes about two
+/// thirds, so the kernel inside takes half as long as what surrounds it.
+inline constexpr double k_call_dominates_frac = 0.65;
+
+/// The shortest time that a problem can take on the device, and what sets it.
+struct TimeBound {
+  double us = 0;
+  std::string kind;  ///< "compute", "memory" or "launch"
+  std::string
+      words;  ///< "the f16 compute peak", "the memory bandwidth", "an empty call of 0.52 us"
+};
+/// The longest of: its FLOPs at compute_roof(), its bytes at the memory's rate where the plan's
+/// times depend on memory (no device here has a known rate of its L2), and an empty call where one
+/// was timed. Nothing where none of them is known (roofline_share.cpp).
+[[nodiscard]] std::optional<TimeBound> time_bound(const measure::Evidence& evidence,
+                                                  const measure::Observation& observation);
+
 /// Bytes of the last-level cache, if known.
 [[nodiscard]] std::optional<double> last_level_cache_bytes(const device::Device& device);
 
@@ -62,6 +79,25 @@ struct ComputeRoof {
 /// problem's tensors exceed the last-level cache. Nothing when unknown.
 [[nodiscard]] std::optional<bool> shows_memory(measure::PlanKind plan, const device::Device& device,
                                                const problem::Work& demanded);
+
+/// Whether a grid of so many blocks is persistent: it fills the device, and its blocks stay and
+/// take one tile after another. `tiles`: by the kernel's launch rule.
+[[nodiscard]] bool is_persistent(std::int64_t blocks, const measure::BlockBounds& tiles,
+                                 std::int64_t units);
+
+/// How many blocks a call has, and how that is known.
+struct CallBlocks {
+  enum class Source { launch, rule, rows };
+  std::int64_t least = 0, most = 0;
+  /// rows: nothing tells; counted as blocks of 64 query rows, as tiled kernels have them.
+  Source source = Source::rows;
+  /// "a launch of 64 blocks", "32 to 64 blocks by its launch rule", "8 heads x 512 rows".
+  std::string words;
+};
+/// By the largest recorded launch, else by the kernel's launch rule. Where the rule has more than
+/// were launched, the grid is persistent, and the tiles that its blocks take in turn count.
+[[nodiscard]] CallBlocks blocks_of(const measure::Evidence& evidence,
+                                   const measure::Observation& observation);
 
 /// The largest number of blocks of the launches that tools saw of that subject on that problem.
 [[nodiscard]] std::optional<std::int64_t> most_blocks(const measure::Evidence& evidence,

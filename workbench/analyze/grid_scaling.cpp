@@ -12,7 +12,6 @@
 
 #include "analyze/evidence.hpp"
 #include "analyze/scaling.hpp"
-#include "problem/attention.hpp"
 
 namespace wb::analyze {
 
@@ -78,10 +77,10 @@ std::optional<Finding> by_launches(const Evidence& evidence, const ScalingFamily
 
 /// The widest pair of sizes below a full device.
 std::optional<std::pair<std::size_t, std::size_t>> step_below_full(const ScalingFamily& family,
-                                                                   double units) {
+                                                                   const Evidence& evidence) {
   for (std::size_t to = family.points.size(); to-- > 1;) {
-    const auto blocks = problem::row_block_count(family.points[to].observation->problem);
-    if (static_cast<double>(blocks) > units) continue;
+    const CallBlocks blocks = blocks_of(evidence, *family.points[to].observation);
+    if (blocks.most > evidence.device.units) continue;
     if (family.points[to].size >= k_min_growth * family.points[0].size) {
       return std::pair<std::size_t, std::size_t>{0, to};
     }
@@ -129,17 +128,19 @@ Finding runs_beside(const Evidence& evidence, const ScalingFamily& family, const
       exponent(from, to), evidence.device.units, unit_word(evidence.device));
   finding.figures["verdict"] = "not serial";
   finding.figures["by"] = "times";
+  // The larger size may have filled the device; units idled at the smaller one only.
+  finding.figures["idle_on"] = labels_of({&from});
   finding.unseen = "the launch: how many of them had a block";
   return finding;
 }
 
 std::optional<Finding> by_times(const Evidence& evidence, const ScalingFamily& family) {
-  const auto step = step_below_full(family, static_cast<double>(evidence.device.units));
+  const auto step = step_below_full(family, evidence);
   if (!step) return std::nullopt;
   const ScalingPoint& from = family.points[step->first];
   const ScalingPoint& to = family.points[step->second];
   const double grows = exponent(from, to);
-  const auto blocks = static_cast<double>(problem::row_block_count(to.observation->problem));
+  const CallBlocks blocks = blocks_of(evidence, *to.observation);
   if (grows <= k_parallel_exponent) return runs_beside(evidence, family, from, to);
   const auto other = others_exponent(evidence, from, to);
   if (grows < k_serial_exponent || (other && other->second > k_parallel_exponent)) {
@@ -147,11 +148,10 @@ std::optional<Finding> by_times(const Evidence& evidence, const ScalingFamily& f
   }
   Finding finding = finding_of(family, from, to);
   finding.statement = fmt::format(
-      "{} ({}): time grows as heads^{:.2f} from {} to {} heads in the batch, though {:.0f} blocks "
-      "of {} rows leave {} of {} {} free{}: the sign of a grid that takes batch and heads in "
-      "series; the number of blocks of a launch would prove it",
-      family.subject, to_string(family.plan), grows, from.size, to.size, blocks,
-      problem::k_rows_per_block, static_cast<double>(evidence.device.units) - blocks,
+      "{} ({}): time grows as heads^{:.2f} from {} to {} heads in the batch, though {} fit on the "
+      "{} {} at once{}: the sign of a grid that takes batch and heads in series; the number of "
+      "blocks of a launch would prove it",
+      family.subject, to_string(family.plan), grows, from.size, to.size, blocks.words,
       evidence.device.units, unit_word(evidence.device),
       other ? fmt::format(", and {} grows as heads^{:.2f}", other->first, other->second) : "");
   finding.figures["verdict"] = "suspected";

@@ -10,7 +10,6 @@
 
 #include "analyze/evidence.hpp"
 #include "analyze/scaling.hpp"
-#include "problem/attention.hpp"
 
 namespace wb::analyze {
 
@@ -25,34 +24,34 @@ constexpr std::int64_t k_walk_min_growth = 4;   // of the keys between the compa
 constexpr double k_walk_serial_exponent = 0.8;  // from here on time is proportional to the keys
 constexpr double k_walk_parallel_exponent = 0.4;
 
-/// The largest size at which every block of 64 rows has its own SM.
-const ScalingPoint* last_below_full(const ScalingFamily& family, double units) {
+/// The largest size at which every block has its own SM.
+const ScalingPoint* last_below_full(const Evidence& evidence, const ScalingFamily& family) {
   const ScalingPoint* last = nullptr;
   for (const ScalingPoint& point : family.points) {
-    const auto blocks = static_cast<double>(problem::row_block_count(point.observation->problem));
-    if (blocks <= units && (last == nullptr || point.size > last->size)) last = &point;
+    const bool fits = blocks_of(evidence, *point.observation).most <= evidence.device.units;
+    if (fits && (last == nullptr || point.size > last->size)) last = &point;
   }
   return last;
 }
 
 std::optional<Finding> finding_of(const Evidence& evidence, const ScalingFamily& family) {
-  const auto units = static_cast<double>(evidence.device.units);
-  const ScalingPoint* to = last_below_full(family, units);
+  const ScalingPoint* to = last_below_full(evidence, family);
   if (to == nullptr) return std::nullopt;
   const ScalingPoint& from = family.points.front();
   if (to->size < k_walk_min_growth * from.size || from.size <= 0) return std::nullopt;
   const double grows = std::log(to->time_us / from.time_us) /
                        std::log(static_cast<double>(to->size) / static_cast<double>(from.size));
+  const CallBlocks blocks = blocks_of(evidence, *to->observation);
   const bool is_serial = grows >= k_walk_serial_exponent,
              is_parallel = grows <= k_walk_parallel_exponent;
   Finding finding;
   finding.analysis = "key_walk";
   finding.statement = fmt::format(
-      "{} ({}): {} = {} to {} takes {:.2f} times the time (keys^{:.2f}), though {} blocks of {} "
-      "rows leave {} free: {}",
+      "{} ({}): {} = {} to {} takes {:.2f} times the time (keys^{:.2f}), though {} fit on the {} "
+      "{} at once: {}",
       family.subject, to_string(family.plan), family.axis, from.size, to->size,
-      to->time_us / from.time_us, grows, problem::row_block_count(to->observation->problem),
-      problem::k_rows_per_block, unit_word(evidence.device),
+      to->time_us / from.time_us, grows, blocks.words, evidence.device.units,
+      unit_word(evidence.device),
       is_serial     ? "the keys are walked one after another"
       : is_parallel ? "time does not follow the walk over the keys"
                     : "between the two, which decides nothing");
@@ -75,6 +74,10 @@ std::optional<Finding> finding_of(const Evidence& evidence, const ScalingFamily&
   finding.unseen =
       "the walk itself: a fixed cost hides it at the small end, and a block that waits for memory "
       "looks like one that computes";
+  if (blocks.source == CallBlocks::Source::rows) {
+    finding.unseen +=
+        "; how many blocks it launches: of fewer than 64 rows they may fill the device";
+  }
   return finding;
 }
 

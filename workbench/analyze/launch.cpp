@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The launch of each call's main kernel: how many SMs its blocks can reach, how many waves they
 // make and how full the last one is, how many threads are resident, and how often that many blocks
-// request K and V. Only with grid and block from a tool or from the recorded graph; nothing is
-// inferred.
+// request K and V. Only with grid and block from a tool or from the recorded graph. Of a persistent
+// grid the tiles that its blocks take in turn make the waves, as its launch rule counts them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "analyze/occupancy.hpp"
 #include "analyze/traffic.hpp"
 #include "measure/finding.hpp"
+#include "problem/attention.hpp"
 #include "variant/ptxas_record.hpp"
 
 namespace wb::analyze {
@@ -55,9 +56,34 @@ struct Coverage {
   double units_frac = 0;                   ///< of the SMs that can have a block
   std::optional<Occupancy> resident;       ///< per SM
   std::optional<double> waves, full_frac;  ///< full_frac: of the block slots of all waves
+  std::optional<double> tiles;         ///< of a persistent grid, where the launch rule counts them
+  bool is_perhaps_persistent = false;  ///< as many blocks as the device holds: waves say nothing
 };
 
-Coverage coverage_of(const Device& device, const KernelFacts& kernel) {
+/// Waves of tiles where the grid is persistent: its blocks stay and take one tile after another.
+void count_turns(Coverage& result, const Evidence& evidence, const Observation& observation) {
+  const auto rule =
+      evidence.blocks_by_rule.find({observation.subject, problem::to_text(observation.problem)});
+  if (rule == evidence.blocks_by_rule.end()) {
+    const bool fills = std::fmod(result.blocks, result.units) == 0 && *result.waves <= 1;
+    const auto row_blocks = static_cast<double>(problem::row_block_count(observation.problem));
+    result.is_perhaps_persistent = fills && row_blocks > result.blocks;
+  } else if (is_persistent(static_cast<std::int64_t>(result.blocks), rule->second,
+                           evidence.device.units)) {
+    const bool is_known = rule->second.least == rule->second.most;
+    if (is_known) result.tiles = static_cast<double>(rule->second.least);
+    result.is_perhaps_persistent = !is_known;
+  }
+  if (result.is_perhaps_persistent) result.waves = result.full_frac = std::nullopt;
+  if (result.tiles) {
+    result.waves = *result.tiles / result.blocks;
+    result.full_frac = *result.waves / std::ceil(*result.waves);
+  }
+}
+
+Coverage coverage_of(const Evidence& evidence, const Observation& observation,
+                     const KernelFacts& kernel) {
+  const Device& device = evidence.device;
   Coverage result;
   result.blocks = static_cast<double>(*kernel.blocks);
   result.units = static_cast<double>(device.units);
@@ -67,6 +93,7 @@ Coverage coverage_of(const Device& device, const KernelFacts& kernel) {
     const double places = result.units * static_cast<double>(result.resident->blocks);
     result.waves = result.blocks / places;
     result.full_frac = *result.waves / std::ceil(*result.waves);
+    count_turns(result, evidence, observation);
   }
   return result;
 }
@@ -78,8 +105,13 @@ std::string coverage_words(const Coverage& coverage, const Device& device) {
                        coverage.units, units);
   }
   if (!coverage.waves) {
-    return fmt::format("{:.3g} for each of the {:.0f} {}", coverage.blocks / coverage.units,
-                       coverage.units, units);
+    return fmt::format("{:.3g} for each of the {:.0f} {}{}", coverage.blocks / coverage.units,
+                       coverage.units, units,
+                       coverage.is_perhaps_persistent ? ", which may take tiles in turn" : "");
+  }
+  if (coverage.tiles) {
+    return fmt::format("they take {:.0f} tiles in turn, {:.3g} each, and are {:.0f} % filled",
+                       *coverage.tiles, *coverage.waves, 100 * *coverage.full_frac);
   }
   return fmt::format(
       "{:.3g} waves of {} a {} ({} of {:.0f} % occupancy, limited by {}), their "
@@ -154,9 +186,10 @@ void add_active_threads(Finding& finding, const KernelFacts& kernel) {
       threads, threads * frac, 100 * frac);
 }
 
-Finding finding_of(const Device& device, const Observation& observation,
+Finding finding_of(const Evidence& evidence, const Observation& observation,
                    const KernelFacts& kernel) {
-  const Coverage coverage = coverage_of(device, kernel);
+  const Device& device = evidence.device;
+  const Coverage coverage = coverage_of(evidence, observation, kernel);
   Finding finding;
   finding.analysis = "launch";
   finding.problem = problem::label(observation.problem);
@@ -177,22 +210,29 @@ Finding finding_of(const Device& device, const Observation& observation,
     finding.figures["warp_lanes_frac"] =
         static_cast<double>(threads_of_block) / static_cast<double>(lanes);
   }
-  if (coverage.waves) {
+  const bool is_occupancy_known = coverage.resident && coverage.resident->blocks > 0;
+  if (is_occupancy_known) {
     finding.figures["blocks_per_unit"] = coverage.resident->blocks;
     finding.figures["occupancy_frac"] = coverage.resident->frac;
     finding.figures["hides_latency"] = false;  // unless its manifest says so (derived.hpp)
     finding.figures["limited_by"] = coverage.resident->limited_by;
-    finding.figures["waves"] = *coverage.waves;
-    finding.figures["wave_fill_frac"] = *coverage.full_frac;
     finding.figures["blocks_to_fill"] = coverage.resident->blocks * device.units;
   }
+  if (coverage.waves) {
+    finding.figures["waves"] = *coverage.waves;
+    finding.figures["wave_fill_frac"] = *coverage.full_frac;
+  }
+  if (coverage.tiles) finding.figures["tiles"] = *coverage.tiles;
   add_shared_memory(finding, device, kernel);
   add_reads(finding, observation, kernel);
   add_active_threads(finding, kernel);
   finding.events = observation.events;
   finding.events.insert(finding.events.end(), kernel.events.begin(), kernel.events.end());
   finding.unseen = "which rows and keys a block takes, and which of its threads do the work";
-  if (!coverage.waves)
+  if (coverage.is_perhaps_persistent) {
+    finding.unseen += "; how many tiles its blocks take one after another";
+  }
+  if (!is_occupancy_known)
     finding.unseen += "; how many blocks an SM holds at once (" + kernel.source +
                       " does not tell registers and shared memory)";
   return finding;
@@ -262,7 +302,7 @@ std::vector<Finding> analyze_launch(const Evidence& evidence) {
     if (kernel == nullptr) continue;
     seen.insert(observation.subject);
     if (!told.emplace(observation.subject, problem::to_text(observation.problem)).second) continue;
-    findings.push_back(finding_of(evidence.device, observation, *kernel));
+    findings.push_back(finding_of(evidence, observation, *kernel));
   }
   for (const Observation& observation : evidence.observations) {
     if (!has_time(observation) || !seen.insert(observation.subject).second) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whether parallelism alone limits the subject. On the observed problem with the most work, where
-// every unit has blocks, a subject that still reaches little of the roofline is limited by
+// every unit has blocks, a subject that still reaches little of its bound is limited by
 // something else, and more blocks cannot help. If even that problem does not fill the device,
 // parallelism may be the limit.
 #include <fmt/format.h>
@@ -10,8 +10,6 @@
 
 #include "analyze/evidence.hpp"
 #include "measure/finding.hpp"
-#include "measure/roofline.hpp"
-#include "problem/attention.hpp"
 
 namespace wb::analyze {
 
@@ -23,56 +21,36 @@ std::vector<Finding> analyze_parallelism(const Evidence& evidence);
 
 namespace {
 
-constexpr double k_little = 0.3;  // of the roofline; larger shares are not questioned
+constexpr double k_little = 0.3;  // of the bound; larger shares are not questioned
 constexpr double k_full = 2;  // blocks per unit, so that a half-filled last wave does not matter
 
-struct Blocks {
-  double count = 0;
-  bool is_seen = false;  ///< from a launch; else blocks of 64 query rows, as in a tiled kernel
-};
-
-Blocks blocks_of(const Evidence& evidence, const Observation& observation) {
-  if (const auto seen = most_blocks(evidence, observation)) {
-    return {static_cast<double>(*seen), true};
-  }
-  return {static_cast<double>(problem::row_block_count(observation.problem)), false};
-}
-
 std::optional<Finding> finding_of(const Evidence& evidence, const Observation& observation) {
-  const problem::Work demanded = work(observation.problem);
-  const measure::RooflineFloor floor =
-      measure::roofline_floor(evidence.device, observation.problem, demanded);
-  const bool with_memory =
-      shows_memory(observation.plan, evidence.device, demanded).value_or(false);
-  const double floor_us = with_memory ? std::max(floor.flop_us, floor.byte_us) : floor.flop_us;
-  if (!(floor.flop_us > 0)) return std::nullopt;
-  const double share = floor_us / observation.measurement.median_us;
+  const auto bound = time_bound(evidence, observation);
+  if (!bound) return std::nullopt;
+  const double share = bound->us / observation.measurement.median_us;
   if (share >= k_little) return std::nullopt;
   const auto units = static_cast<double>(evidence.device.units);
-  const Blocks blocks = blocks_of(evidence, observation);
-  const bool is_full = blocks.count >= k_full * units;
-  const std::string what = blocks.is_seen ? fmt::format("a launch of {:.0f} blocks", blocks.count)
-                                          : fmt::format("{:.0f} blocks of {} rows", blocks.count,
-                                                        problem::k_rows_per_block);
+  const CallBlocks blocks = blocks_of(evidence, observation);
+  const bool is_seen = blocks.source == CallBlocks::Source::launch;
+  const bool is_full = static_cast<double>(blocks.least) >= k_full * units;
   Finding finding;
   finding.analysis = "parallelism";
   finding.problem = problem::label(observation.problem);
   finding.statement = fmt::format(
-      "{} reaches {:.2g} % of the roofline on {} ({}), the most work here, with {} for {:.0f} {}: "
-      "{}",
-      observation.subject, 100 * share, finding.problem, to_string(observation.plan), what, units,
-      unit_word(evidence.device),
+      "{} reaches {:.2g} % of its bound on {} ({}), the most work here, with {} for {:.0f} {}: {}",
+      observation.subject, 100 * share, finding.problem, to_string(observation.plan), blocks.words,
+      units, unit_word(evidence.device),
       is_full ? "not a matter of parallelism alone"
               : "too few to tell parallelism from other causes");
   finding.figures = {{"subject", observation.subject},
                      {"plan", to_string(observation.plan)},
                      {"roofline_frac", share},
-                     {"blocks", blocks.count},
-                     {"blocks_seen", blocks.is_seen},
+                     {"blocks", blocks.least},
+                     {"blocks_seen", is_seen},
                      {"units", evidence.device.units},
                      {"parallelism_only", is_full ? "no" : "open"}};
   finding.events = observation.events;
-  if (!blocks.is_seen) {
+  if (blocks.source == CallBlocks::Source::rows) {
     finding.unseen =
         evidence.device.backend == "cpu"
             ? "how the subject shares its work out over the cores"

@@ -21,8 +21,6 @@ std::vector<Finding> analyze_regime(const Evidence& evidence);
 
 namespace {
 
-/// From this share on, the empty call is the main part of the time.
-constexpr double k_launch_share = 0.2;
 /// A subject that reaches half of a peak is bound by it, however little parallelism the problem has
 /// by itself (it may split keys, for example).
 constexpr double k_near_peak_share = 0.5;
@@ -71,21 +69,26 @@ Verdict by_roofline(const Limits& limits, double time_us) {
                   share < 0.1 ? "; so far the implementation sets the time, not the device" : "")};
 }
 
-Verdict judge(const Evidence& evidence, const Limits& limits, double time_us) {
+Verdict judge(const Evidence& evidence, const Limits& limits, const Observation& best) {
+  const double time_us = best.measurement.median_us;
   const double ideal_us = std::max(limits.flop_us, limits.memory_us);
   if (ideal_us >= k_near_peak_share * time_us) return by_roofline(limits, time_us);
   const double overhead_us = evidence.call_overhead_us;
-  if (overhead_us > 0 && overhead_us >= k_launch_share * time_us) {
+  if (overhead_us > 0 && overhead_us >= k_call_dominates_frac * time_us) {
     return {"launch", fmt::format("an empty call takes {:.3g} us of the {:.3g} us ({:.0f} %)",
                                   overhead_us, time_us, 100 * overhead_us / time_us)};
   }
   const auto units = static_cast<double>(evidence.device.units);
-  if (units > 0 && limits.row_blocks < units) {
+  const CallBlocks blocks = blocks_of(evidence, best);
+  const auto count = static_cast<double>(blocks.most);
+  if (units > 0 && limits.row_blocks < units && count < units) {
+    const std::string tiles = blocks.source == CallBlocks::Source::rows
+                                  ? fmt::format(" in tiles of {} rows", problem::k_rows_per_block)
+                                  : std::string();
     return {"latency",
-            fmt::format("{:.0f} block{} of {} query rows for {:.0f} units: at most {:.0f} % of the "
-                        "device can work unless keys are split too",
-                        limits.row_blocks, limits.row_blocks == 1 ? "" : "s",
-                        problem::k_rows_per_block, units, 100 * limits.row_blocks / units)};
+            fmt::format("{} for {:.0f} units: at most {:.0f} % of the device can work{} unless "
+                        "keys are split too",
+                        blocks.words, units, 100 * count / units, tiles)};
   }
   return by_roofline(limits, time_us);
 }
@@ -123,7 +126,7 @@ std::vector<Finding> analyze_regime(const Evidence& evidence) {
     const Observation& best = *fastest.at(key);
     const double time_us = best.measurement.median_us;
     const Limits limits = limits_of(evidence, best);
-    const Verdict verdict = judge(evidence, limits, time_us);
+    const Verdict verdict = judge(evidence, limits, best);
     Finding finding;
     finding.analysis = "regime";
     finding.problem = problem::label(best.problem);

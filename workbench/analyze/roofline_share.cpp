@@ -105,21 +105,31 @@ Shares shares_of(const Evidence& evidence, const Observation& observation,
   return shares;
 }
 
-/// The lowest possible time and what determines it.
-struct Bound {
-  std::string_view name;  ///< "memory", "compute" or "launch"
-  double headroom = 1;    ///< time over the bound
-};
+bool is_by_bytes(const Shares& shares) {
+  return shares.bytes.value_or(0) > shares.flops.value_or(0);
+}
 
-Bound bound_of(const Observation& observation, double share, bool by_bytes, double overhead_us) {
-  const double time_us = observation.measurement.median_us;
+TimeBound bound_of(const Evidence& evidence, const Observation& observation, const Shares& shares) {
+  const bool by_bytes = is_by_bytes(shares);
+  const double share = by_bytes ? *shares.bytes : shares.flops.value_or(0);
+  const double us = share * observation.measurement.median_us;
   // No kernel takes less than an empty one, however small the problem.
-  if (overhead_us > share * time_us) return {"launch", std::max(time_us / overhead_us, 1.0)};
-  return {by_bytes ? "memory" : "compute", 1 / share};
+  if (evidence.call_overhead_us > us) {
+    return {evidence.call_overhead_us, "launch",
+            fmt::format("an empty call of {:.3g} us", evidence.call_overhead_us)};
+  }
+  return {us, by_bytes ? "memory" : "compute",
+          "the " + (by_bytes ? std::string("memory bandwidth") : shares.roof.words)};
+}
+
+/// The time over its bound. Below an empty call there is no room, and none is negative.
+double headroom_over(const TimeBound& bound, const Observation& observation) {
+  const double ratio = observation.measurement.median_us / bound.us;
+  return bound.kind == "launch" ? std::max(ratio, 1.0) : ratio;
 }
 
 std::string statement_of(const Observation& observation, const Shares& shares, double share,
-                         bool by_bytes, const Bound& bound, const Evidence& evidence) {
+                         bool by_bytes, const TimeBound& bound, const Evidence& evidence) {
   const Device& device = evidence.device;
   const std::string what = by_bytes ? "memory bandwidth" : shares.roof.words;
   const auto& peak = by_bytes ? device.memory_bytes_per_s : shares.roof.flops_per_s;
@@ -135,10 +145,8 @@ std::string statement_of(const Observation& observation, const Shares& shares, d
     words +=
         fmt::format(", as it beats the {} peak; splitting costs several products for one", own);
   }
-  words += fmt::format(", headroom {:.3g}x", bound.headroom);
-  if (bound.name == "launch") {
-    words += fmt::format(" above an empty call ({:.3g} us)", evidence.call_overhead_us);
-  }
+  words += fmt::format(", headroom {:.3g}x (bound: {})", headroom_over(bound, observation),
+                       bound.kind == "launch" ? bound.words : "that peak");
   if (shares.flops && shares.bytes) {
     words += by_bytes ? fmt::format("; {:.3g} % of the compute peak", 100 * *shares.flops)
                       : fmt::format("; {:.3g} % of the memory bandwidth", 100 * *shares.bytes);
@@ -157,6 +165,13 @@ void add_fma_share(Finding& finding, const Device& device, Dtype dtype, double f
 
 }  // namespace
 
+std::optional<TimeBound> time_bound(const Evidence& evidence, const Observation& observation) {
+  if (!has_time(observation)) return std::nullopt;
+  const Shares shares = shares_of(evidence, observation, problem::work(observation.problem));
+  const TimeBound bound = bound_of(evidence, observation, shares);
+  return bound.us > 0 ? std::optional(bound) : std::nullopt;
+}
+
 std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
   std::vector<Finding> findings;
   for (const Observation& observation : evidence.observations) {
@@ -164,13 +179,13 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
     const problem::Work demanded = problem::work(observation.problem);
     const Shares shares = shares_of(evidence, observation, demanded);
     if (!shares.flops && !shares.bytes) continue;
-    const bool by_bytes = shares.bytes.value_or(0) > shares.flops.value_or(0);
+    const bool by_bytes = is_by_bytes(shares);
     const double share = by_bytes ? *shares.bytes : shares.flops.value_or(0);
     const double time_s = observation.measurement.median_us * 1e-6;
     Finding finding;
     finding.analysis = "roofline_share";
     finding.problem = problem::label(observation.problem);
-    const Bound bound = bound_of(observation, share, by_bytes, evidence.call_overhead_us);
+    const TimeBound bound = bound_of(evidence, observation, shares);
     finding.statement = statement_of(observation, shares, share, by_bytes, bound, evidence);
     finding.figures = {{"subject", observation.subject},
                        {"plan", to_string(observation.plan)},
@@ -178,8 +193,10 @@ std::vector<Finding> analyze_roofline_share(const Evidence& evidence) {
                        {"achieved_flops_per_s", demanded.flops / time_s},
                        {"achieved_bytes_per_s", demanded.min_bytes / time_s},
                        {"share_frac", share},
-                       {"headroom_ratio", bound.headroom},
-                       {"bound", bound.name},
+                       {"headroom_ratio", headroom_over(bound, observation)},
+                       {"bound", bound.kind},
+                       {"bound_us", bound.us},
+                       {"bound_words", bound.words},
                        {"peak", by_bytes ? "memory" : "compute"}};
     if (shares.flops) {
       finding.figures["flop_share_frac"] = *shares.flops;

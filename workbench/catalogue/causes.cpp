@@ -24,7 +24,8 @@ constexpr std::array<std::pair<std::string_view, PredicateOp>, 6> k_ops{
 constexpr std::string_view k_id_letters = "abcdefghijklmnopqrstuvwxyz0123456789_";
 constexpr std::array<std::string_view, 2> k_cause_backends{"cpu", "cuda"};
 constexpr std::array<std::string_view, 3> k_plan_words{"hot", "cold", "eager"};
-constexpr std::array<std::string_view, 5> k_probes{"heads", "keys", "eager", "profile", "sass"};
+constexpr std::array<std::string_view, 6> k_probes{"heads", "keys",    "eager",
+                                                   "cold",  "profile", "sass"};
 constexpr std::array<std::string_view, 3> k_strengths{"strong", "weak", "derived"};
 constexpr std::array<std::string_view, 2> k_abouts{"subject", "others"};
 constexpr std::array<std::string_view, 2> k_scopes{"kernel", "problem"};
@@ -90,6 +91,7 @@ Result<CauseRule> read_rule(const Json& json, const std::string& what) {
                   : strength == "derived" ? RuleStrength::derived
                                           : RuleStrength::strong;
   rule.here = reader.boolean_or("here", false);
+  rule.problems = reader.string_or("problems", "");
   const std::string about = known_word(reader, "about", "subject", k_abouts);
   rule.about = about == "others" ? RuleAbout::others : RuleAbout::subject;
   rule.plans = read_words(reader, "plans", k_plan_words);

@@ -45,6 +45,8 @@ struct CauseRule {
   RuleAbout about = RuleAbout::subject;
   std::vector<std::string> plans;  ///< plans of the objective: "hot", "cold", "eager"; empty: any
   bool here = false;  ///< of a cause with scope kernel: counts only for the finding's problem
+  /// The figure that lists the problems it is about; empty: those of the whole finding.
+  std::string problems;
 };
 
 /// A measurement that would decide. The strings of `arguments` may hold {variant}, {problem} (one
@@ -53,7 +55,7 @@ struct CauseNeed {
   std::string verb;
   Json arguments = Json::object();
   std::string brings;  ///< the figures that it gives, in words
-  /// "heads", "keys", "eager", "profile" or "sass" when `diagnose --measure` can make it.
+  /// "heads", "keys", "eager", "cold", "profile" or "sass" when `diagnose --measure` can make it.
   std::string probe;
   std::string counter;             ///< the profiler's, by its own name; may be empty
   std::vector<std::string> plans;  ///< plans of the objective under which it decides; empty: any

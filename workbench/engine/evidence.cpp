@@ -6,6 +6,7 @@
 
 #include "analyze/analysis.hpp"
 #include "analyze/compiled_code.hpp"
+#include "analyze/derived.hpp"
 #include "analyze/evidence.hpp"
 #include "catalogue/launches.hpp"
 #include "core/json.hpp"
@@ -82,21 +83,6 @@ bool has_finding(const IterationView& where, std::string_view analysis,
   });
 }
 
-/// How the subject makes its f32 products. Without a catalogue of launches its manifest tells.
-void add_products(const Context& context, const Subject& subject, Evidence& evidence) {
-  const bool has_f32 =
-      std::any_of(evidence.observations.begin(), evidence.observations.end(),
-                  [](const measure::Observation& one) { return one.problem.dtype == Dtype::f32; });
-  if (!has_f32 || evidence.device.backend != "cuda") return;
-  auto loaded =
-      catalogue::load_launches(context.services.file_system, context.services.search_path);
-  const auto rules = loaded.ok() ? *std::move(loaded) : std::vector<catalogue::LaunchRule>();
-  const auto split =
-      catalogue::split_products(subject.variant.manifest, subject.configuration,
-                                catalogue::find_rule(rules, subject.variant.manifest.name));
-  if (split) evidence.split_products[subject.label] = *split;
-}
-
 /// Adds compiler facts of the subject, and tools' results on it and the subjects beside it.
 Result<void> add_kernels(const Context& context, const Subject& subject, Evidence& evidence) {
   if (!context.session) return {};
@@ -108,29 +94,11 @@ Result<void> add_kernels(const Context& context, const Subject& subject, Evidenc
   const IterationView& where = here == nullptr ? view->outside : *here;
   analyze::add_ptxas(evidence, subject.artifact.record.ptxas, subject.label,
                      events_of_builds(where, subject.artifact.id));
-  add_recorded_launches(*view, evidence);
+  report::add_recorded_launches(*view, evidence);
   return {};
 }
 
 }  // namespace
-
-void add_recorded_launches(const SessionView& view, Evidence& evidence) {
-  const auto& observed = evidence.observations;
-  const auto is_asked_for = [&](const Fact& fact) {
-    return observed.empty() ||
-           std::any_of(observed.begin(), observed.end(), [&](const measure::Observation& one) {
-             return one.subject == text_of(fact.payload, "subject") &&
-                    to_text(one.problem) == text_of(fact.payload, "problem");
-           });
-  };
-  const auto add = [&](const IterationView& part) {
-    for (const Fact& fact : part.launches) {
-      if (is_asked_for(fact)) analyze::add_recorded_launches(evidence, fact.payload, fact.seq);
-    }
-  };
-  for (const IterationView& iteration : view.iterations) add(iteration);
-  add(view.outside);
-}
 
 Result<Outcome<protocol::ProfileResult>> inspect_call(Context& context, const Subject& subject,
                                                       const Problem& problem,
@@ -218,10 +186,19 @@ Evidence evidence_of(const Context& context, const TimingRequest& request,
   return evidence;
 }
 
+void add_rule_facts(const Context& context, const Subject& subject, Evidence& evidence) {
+  auto loaded =
+      catalogue::load_launches(context.services.file_system, context.services.search_path);
+  const auto rules = loaded.ok() ? *std::move(loaded) : std::vector<catalogue::LaunchRule>();
+  const variant::Manifest& manifest = subject.variant.manifest;
+  analyze::add_rule_facts(evidence, subject.label, manifest, subject.configuration,
+                          catalogue::find_rule(rules, manifest.name));
+}
+
 Result<std::vector<Finding>> record_findings(Context& context, const TimingRequest& request,
                                              const TimingResult& result, std::size_t subject) {
   Evidence evidence = evidence_of(context, request, result, subject);
-  add_products(context, *request.subjects[subject], evidence);
+  add_rule_facts(context, *request.subjects[subject], evidence);
   WB_TRY(add_kernels(context, *request.subjects[subject], evidence));
   const bool is_first = request.phase == "baseline";
   std::vector<Finding> findings = analyze::analyze(

@@ -11,10 +11,6 @@
 #include "measure/finding.hpp"
 #include "protocol/protocol.hpp"
 
-namespace wb::session {
-struct SessionView;
-}  // namespace wb::session
-
 namespace wb::engine {
 
 struct Context;
@@ -37,15 +33,14 @@ Result<void> log_kernel_names(Context& context, const Subject& subject,
 /// The input of the analyses: one subject's figures, and those of the subjects beside it.
 measure::Evidence evidence_of(const Context& context, const TimingRequest& request,
                               const TimingResult& result, std::size_t subject);
+/// Adds what the subject's manifest and launch rule tell of its f32 products and its blocks.
+/// Without a catalogue of launches the manifest tells alone.
+void add_rule_facts(const Context& context, const Subject& subject, measure::Evidence& evidence);
 /// Analyzes a timing result and logs the findings.
 Result<std::vector<measure::Finding>> record_findings(Context& context,
                                                       const TimingRequest& request,
                                                       const TimingResult& result,
                                                       std::size_t subject);
-
-/// Adds the launches that the log has of what the evidence observes; where it observes nothing,
-/// all.
-void add_recorded_launches(const session::SessionView& view, measure::Evidence& evidence);
 
 /// Logs the compiler's warnings about a build as findings on the last variant_built of this
 /// artifact in the running iteration, or outside. Logged once per artifact, also when it comes from

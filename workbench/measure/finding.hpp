@@ -3,10 +3,12 @@
 // fact with its evidence) and Hypothesis (a predicted gain and its final state).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/json.hpp"
@@ -51,6 +53,11 @@ struct BlindSpot {
   std::vector<std::int64_t> events;
 };
 
+/// How many blocks (or CPU tasks) a call has, as the launch rule of its kernel bounds them.
+struct BlockBounds {
+  std::int64_t least = 0, most = 0;
+};
+
 /// The whole input of an analysis. Analyses are pure: they see no session and no clock.
 struct Evidence {
   device::Device device;
@@ -63,6 +70,9 @@ struct Evidence {
   std::vector<BlindSpot> blind_spots = {};
   /// By subject: those whose f32 products are split. Others run them on the units of f32.
   std::map<std::string, device::SplitProducts> split_products = {};
+  /// By subject and text of the problem, where the kernel has a launch rule. Of a persistent grid
+  /// they are the tiles that its blocks take in turn.
+  std::map<std::pair<std::string, std::string>, BlockBounds> blocks_by_rule = {};
 };
 
 struct Finding {

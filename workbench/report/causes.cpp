@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "analyze/analysis.hpp"
+#include "analyze/evidence.hpp"
 #include "core/json.hpp"
+#include "measure/roofline.hpp"
 #include "report/evidence.hpp"
 #include "report/findings.hpp"
 #include "report/report.hpp"
@@ -150,8 +153,11 @@ std::string group_words(const Json& cause) {
 
 std::string evidence_sentence(const Facts* facts, const Json& evidence, std::size_t max_bytes) {
   const std::string said = text(evidence, "statement"), by = text(evidence, "by");
+  const std::string shared = text(evidence, "shared_with");
   return brief(facts != nullptr ? facts->words(said) : said, max_bytes) +
-         (by.empty() ? by : " (" + inline_text(by, 160) + ")") + cite(events_in(evidence));
+         (by.empty() ? by : " (" + inline_text(by, 160) + ")") +
+         (shared.empty() ? shared : ", which shows " + code(shared, 40) + " rather than this") +
+         cite(events_in(evidence));
 }
 
 std::vector<const Json*> causes_of(const Json& decided, std::string_view state) {
@@ -160,6 +166,61 @@ std::vector<const Json*> causes_of(const Json& decided, std::string_view state) 
     if (state.empty() || text(cause, "state") == state) causes.push_back(&cause);
   }
   return causes;
+}
+
+std::vector<const Json*> held_up_causes(const Json& decided) {
+  const Json& start = field(decided, "start");
+  std::vector<const Json*> removed;
+  const auto before = causes_of(start, "supported"), now = causes_of(decided, "supported");
+  const auto find = [](const std::vector<const Json*>& causes, const std::string& id) {
+    return std::find_if(causes.begin(), causes.end(),
+                        [&](const Json* one) { return text(*one, "cause") == id; });
+  };
+  if (field(start, "held_up_by").is_array()) {
+    for (const std::string& id : strings(start, "held_up_by")) {
+      const auto found = find(before, id);
+      if (found != before.end()) removed.push_back(*found);
+    }
+    return removed;
+  }
+  for (const Json* cause : before) {
+    if (find(now, text(*cause, "cause")) == now.end()) removed.push_back(cause);
+  }
+  return removed;
+}
+
+std::vector<Room> rooms_now(const Page& page) {
+  const measure::Evidence evidence = log_evidence(page.facts.view).evidence;
+  std::vector<Room> rooms;
+  std::set<std::string> told;
+  const auto add = [&](Room room) {
+    if (!told.insert(room.problem).second) return;
+    if (room.factor >= 1 - measure::k_roofline_tolerance_frac) rooms.push_back(std::move(room));
+  };
+  for (const measure::Observation& one : evidence.observations) {
+    const bool is_ours = one.subject == page.facts.view.incumbent &&
+                         to_string(one.plan) == std::string_view(page.facts.plan);
+    const auto bound = is_ours ? analyze::time_bound(evidence, one) : std::nullopt;
+    if (!bound) continue;
+    const double ratio = one.measurement.median_us / bound->us;
+    add({page.facts.title(problem::to_text(one.problem)),
+         bound->kind == "launch" ? std::max(ratio, 1.0) : ratio, bound->words, one.events});
+  }
+  // Where the log has no device or no time, what was found then.
+  for (const Headroom& found : headroom(page)) {
+    const Json& figures = field(found.finding->payload, "figures");
+    const std::string words = text(figures, "bound_words"), kind = text(figures, "bound");
+    add({page.facts.title(found.problem),
+         found.factor,
+         !words.empty()     ? words
+         : kind == "launch" ? "an empty call"
+         : kind == "memory" ? "the memory bandwidth"
+                            : "the roofline",
+         {found.finding->seq}});
+  }
+  std::stable_sort(rooms.begin(), rooms.end(),
+                   [](const Room& a, const Room& b) { return a.factor > b.factor; });
+  return rooms;
 }
 
 std::string gain_words(const Json& cause) {

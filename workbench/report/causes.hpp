@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Private to report: parts that pages about causes share: the session page's section, the
-// root-cause page and the bottleneck page. All are made from the event causes_decided alone.
+// Parts that pages about causes share: the session page's section, the root-cause page and the
+// bottleneck page, all made from the event causes_decided alone; and the room up to the bounds,
+// which the roadmap reads too.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json_fwd.hpp"
@@ -13,6 +16,23 @@ namespace wb::report {
 
 /// The causes of a payload (causes_decided, or its `start`) with that state; empty: all.
 std::vector<const Json*> causes_of(const Json& decided, std::string_view state = {});
+/// Causes of the start that the incumbent lacks, the one that the largest step removed first
+/// (`held_up_by` of its causes); in logs from before steps were asked, all that the incumbent
+/// lacks.
+std::vector<const Json*> held_up_causes(const Json& decided);
+
+/// How far the incumbent is from its bound on one problem, under the objective's plan.
+struct Room {
+  std::string problem;  ///< as pages call it
+  double factor = 1;    ///< its time over the bound
+  std::string bound;    ///< what sets it: "an empty call of 0.52 us", "the f16 compute peak"
+  std::vector<std::int64_t> events;  ///< of its time
+};
+/// The largest room first, by analyze::time_bound() on the log's times, and by what the log found
+/// then where that has no answer; none where a time beats its bound by more than the peak's error,
+/// which shows that it was none.
+std::vector<Room> rooms_now(const Page& page);
+
 /// "1.40x (1.10x to 1.80x)"; "-" when the cause has no gain.
 std::string gain_words(const Json& cause);
 /// One piece of a cause's evidence: its sentence, its deciding figures, its events.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -94,6 +95,17 @@ class Gatherer {
   std::set<std::string> m_hidden, m_other_plans, m_subjects;
 };
 
+/// How subjects make their f32 products, as the findings of the log tell.
+void add_split_products(const IterationView& iteration, Evidence& evidence) {
+  for (const session::Fact& finding : iteration.findings) {
+    const Json& figures = field(finding.payload, "figures");
+    const auto products = number(figures, "peak_products");
+    const std::string units = text(figures, "peak_dtype"), subject = text(figures, "subject");
+    if (!products || !(*products > 1) || units.empty() || subject.empty()) continue;
+    evidence.split_products[subject] = {units, *products};
+  }
+}
+
 void add_builds(const IterationView& iteration, const std::set<std::string>& subjects,
                 std::set<std::string>& told, Evidence& evidence) {
   for (const session::Fact& built : iteration.built) {
@@ -121,6 +133,24 @@ void add_profiles(const SessionView& view, const std::set<std::string>& subjects
   add(view.outside);
 }
 
+void add_recorded_launches(const SessionView& view, Evidence& evidence) {
+  const auto& observed = evidence.observations;
+  const auto is_asked_for = [&](const session::Fact& fact) {
+    return observed.empty() ||
+           std::any_of(observed.begin(), observed.end(), [&](const measure::Observation& one) {
+             return one.subject == text(fact.payload, "subject") &&
+                    to_text(one.problem) == text(fact.payload, "problem");
+           });
+  };
+  const auto add = [&](const IterationView& part) {
+    for (const session::Fact& fact : part.launches) {
+      if (is_asked_for(fact)) analyze::add_recorded_launches(evidence, fact.payload, fact.seq);
+    }
+  };
+  for (const IterationView& iteration : view.iterations) add(iteration);
+  add(view.outside);
+}
+
 namespace {
 
 /// The evidence of these iterations; figures of the first come first.
@@ -131,12 +161,14 @@ LogEvidence evidence_of(const SessionView& view, const Facts& facts,
   read_device(view, result);
   Gatherer gatherer(facts, evidence);
   for (const IterationView* iteration : iterations) gatherer.add(*iteration);
+  for (const IterationView* iteration : iterations) add_split_products(*iteration, evidence);
   std::set<std::string> told;
   add_profiles(view, gatherer.subjects(), evidence);
   for (const IterationView& iteration : view.iterations) {
     add_builds(iteration, gatherer.subjects(), told, evidence);
   }
   add_builds(view.outside, gatherer.subjects(), told, evidence);
+  if (!evidence.observations.empty()) add_recorded_launches(view, evidence);
   if (gatherer.hidden() > 0) {
     result.gaps.push_back(
         fmt::format("{} held-out problem{} left out while the session is not closed",

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/json.hpp"
 #include "report/causes.hpp"
@@ -161,17 +160,14 @@ struct Factors {
   }
 };
 
-/// The gain over the suite, spread evenly over the problems where the cause applies: the others do
-/// not change, so these must bring the whole geometric mean. Nothing if the cause has no gain.
+/// The remedy's gain on the problems where the cause is at work. Nothing if the cause has none, or
+/// the log has that over the suite only, which is the gain of no problem.
 std::optional<Factors> factors_of(const Json& cause) {
-  const Json& gain = field(cause, "gain");
+  const Json& gain = field(cause, "gain_there");
   const auto low = number(gain, "low"), expected = number(gain, "expected"),
              high = number(gain, "high");
-  const double share = number(cause, "share_frac").value_or(1);
   if (!low || !expected || !high || !(*low > 0 && *expected > 0 && *high > 0)) return std::nullopt;
-  if (!(share > 0 && share <= 1)) return std::nullopt;
-  return Factors{std::pow(*low, 1 / share), std::pow(*expected, 1 / share),
-                 std::pow(*high, 1 / share)};
+  return Factors{*low, *expected, *high};
 }
 
 std::string range_words(double now_us, const Factors& factors) {
@@ -193,7 +189,7 @@ std::string mark_words(double now_us, const Factors& factors, double rival_us) {
 std::string times_table(const Page& page, const Json& cause) {
   const auto where = strings(cause, "where");
   const auto factors = factors_of(cause);
-  const auto rooms = headroom(page);
+  const auto rooms = rooms_now(page);
   Table table({"problem", "cause at work", "now us>", "after the fix us>", "fastest rival us>",
                "4x the rival us>", "within 4x now", "then"});
   for (const SuiteEntry& entry : page.facts.suite) {
@@ -204,8 +200,8 @@ std::string times_table(const Page& page, const Json& cause) {
     const bool is_there =
         where.empty() || std::find(where.begin(), where.end(), title) != where.end();
     Factors here = is_there && factors ? *factors : Factors{};
-    for (const Headroom& room : rooms) {
-      if (page.facts.title(room.problem) == title) here.limit(std::max(1.0, room.factor));
+    for (const Room& room : rooms) {
+      if (room.problem == title) here.limit(std::max(1.0, room.factor));
     }
     const double now = *sdpa->candidate_us;
     const bool is_known = !is_there || factors;
@@ -219,9 +215,9 @@ std::string times_table(const Page& page, const Json& cause) {
   }
   if (table.empty()) return "No rival stands, so there are no marks to reach.\n\n";
   return table.str() +
-         "\nThe gain over the suite is taken to come from the problems on which the cause is at "
-         "work, from each alike, and never from beyond the roofline. Targets: the fastest rival's "
-         "time, and within 4x of it.\n\n";
+         "\nAfter the fix: the catalogue's range of the remedy on the problems where the cause is "
+         "at work, on none beyond its bound. Targets: the fastest rival's time, and within 4x of "
+         "it.\n\n";
 }
 
 /// The time that remains after the best fix.

@@ -22,6 +22,18 @@ namespace {
 
 constexpr std::size_t k_most_families = 12;
 
+/// Which problems of the suite the causes are about, where the subject is one of a dispatch.
+std::string dispatched_words(const Page& page, const std::string& subject) {
+  const outcome::Recommendation& made = page.conclusion.recommendation;
+  if (made.advice != outcome::Advice::dispatch) return {};
+  for (const outcome::Part& part : made.parts) {
+    if (part.variant != subject) continue;
+    return fmt::format(" {} is dispatched to {}; its causes are of those alone.", code(subject, 60),
+                       count(static_cast<std::int64_t>(part.problems.size()), "problem"));
+  }
+  return {};
+}
+
 std::string header(const Page& page, const Json& decided) {
   const SessionView& view = page.facts.view;
   const std::string title = text(view.opened.payload, "title");
@@ -36,9 +48,18 @@ std::string header(const Page& page, const Json& decided) {
     return out +
            "Status: no causes were decided in this log (`sdpa-wb diagnose` decides them).\n\n";
   }
-  return out + fmt::format("Status: {} supported, {} refuted, {} undecided.\n\n",
-                           count(static_cast<std::int64_t>(supported), "cause"),
-                           causes_of(decided, "refuted").size(), undecided);
+  const auto refuted = causes_of(decided, "refuted");
+  const auto is_elsewhere = [](const Json* cause) {
+    return !text(*cause, "not_applicable").empty();
+  };
+  const auto cannot =
+      static_cast<std::size_t>(std::count_if(refuted.begin(), refuted.end(), is_elsewhere));
+  return out + fmt::format(
+                   "Status: {} supported, {} refuted, {} undecided{}.{}\n\n",
+                   count(static_cast<std::int64_t>(supported), "cause"), refuted.size() - cannot,
+                   undecided,
+                   cannot == 0 ? std::string() : fmt::format("; {} cannot be at work here", cannot),
+                   dispatched_words(page, text(decided, "subject")));
 }
 
 std::string first_evidence(const Facts& facts, const Json& cause) {
@@ -57,12 +78,12 @@ std::string remedy_words(const Json& cause) {
 
 std::string impact_words(const Page& page) {
   std::string out = told(outcome::headline(page.conclusion));
-  const auto rooms = headroom(page);
+  const auto rooms = rooms_now(page);
   if (!rooms.empty()) {
-    out += fmt::format("; up to {}x of room below the roofline ({}){}",
-                       fixed(rooms.front().factor, rooms.front().factor < 10 ? 1 : 0),
-                       inline_text(page.facts.title(rooms.front().problem), 60),
-                       cite(rooms.front().finding->seq));
+    const Room& most = rooms.front();
+    out += fmt::format("; up to {}x of room on {} (bound: {}){}",
+                       fixed(most.factor, most.factor < 10 ? 1 : 0), inline_text(most.problem, 60),
+                       inline_text(most.bound, 100), cite(most.events));
   }
   return out;
 }
@@ -98,28 +119,29 @@ std::string titles_of(const std::vector<const Json*>& causes, std::size_t most) 
   return out;
 }
 
-/// Those supported of the start and not of the incumbent: what the session removed.
-std::vector<const Json*> removed_causes(const Json& decided) {
-  std::vector<const Json*> removed;
-  const auto now = causes_of(decided, "supported");
-  for (const Json* cause : causes_of(field(decided, "start"), "supported")) {
-    const bool is_left = std::any_of(now.begin(), now.end(), [&](const Json* other) {
-      return text(*other, "cause") == text(*cause, "cause");
-    });
-    if (!is_left) removed.push_back(cause);
+/// "; iteration 5 removed it by `query_tiling` (2.10x) [e90]".
+std::string removal_words(const Json& cause) {
+  const Json& by = field(cause, "removed_by");
+  const auto iteration = integer(by, "iteration"), event = integer(by, "event");
+  if (!iteration || !event) return {};
+  std::string techniques;
+  for (const std::string& word : strings(by, "techniques")) {
+    techniques += (techniques.empty() ? "" : ", ") + code(word, 40);
   }
-  return removed;
+  return fmt::format("; iteration {} removed it by {} ({}){}", *iteration, techniques,
+                     speedup(number(by, "speedup")), cite(*event));
 }
 
 /// One paragraph: cause, proof, what it is not; then impact and fix.
 std::string summary(const Page& page, const Json& decided) {
   std::string out = "## Summary\n\n";
   const auto supported = causes_of(decided, "supported");
-  const auto removed = removed_causes(decided);
+  const auto removed = held_up_causes(decided);
   for (const Json* cause : removed) {
-    out += fmt::format("Root cause of the start {}, which {} no longer has: {}. ",
+    out += fmt::format("Root cause of the start {}, which {} no longer has: {}{}. ",
                        code(text(field(decided, "start"), "subject"), 60),
-                       code(text(decided, "subject"), 60), cause_and_proof(page, *cause));
+                       code(text(decided, "subject"), 60), cause_and_proof(page, *cause),
+                       removal_words(*cause));
   }
   if (!supported.empty()) {
     out += fmt::format("Root cause now: {}. ", cause_and_proof(page, *supported.front()));

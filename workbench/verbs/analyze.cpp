@@ -6,11 +6,13 @@
 #include <algorithm>
 
 #include "analyze/analysis.hpp"
+#include "catalogue/launches.hpp"
 #include "core/json.hpp"
 #include "engine/services.hpp"
 #include "report/evidence.hpp"
 #include "session/session.hpp"
 #include "verbs/arguments.hpp"
+#include "verbs/decided_causes.hpp"
 #include "verbs/file_findings.hpp"
 #include "verbs/verb.hpp"
 
@@ -84,7 +86,11 @@ Result<Json> analyze_body(const Call& call) {
   if (is_of_files) return analyze_files(call.services.file_system, call.args);
   WB_TRY_ASSIGN(const session::Session* session, session_to_read(call));
   WB_TRY_ASSIGN(const session::SessionView view, session->view(session::FoldDepth::full));
-  const report::LogEvidence log = report::log_evidence(view);
+  report::LogEvidence log = report::log_evidence(view);
+  // Without the catalogue of launches their manifests tell alone.
+  const auto known = catalogue::load_launches(call.services.file_system, call.services.search_path);
+  add_products(known.ok() ? *known : std::vector<catalogue::LaunchRule>(), *session, view,
+               log.evidence);
   const std::vector<Finding> findings = analyze::analyze(log.evidence);
   return findings_answer(log.evidence.device,
                          {findings, log.gaps, view.incumbent, call.args.value("all", false)});

@@ -2,6 +2,7 @@
 #include "verbs/decided_causes.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +16,6 @@
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "engine/context.hpp"
-#include "engine/evidence.hpp"
 #include "engine/recorded.hpp"
 #include "engine/services.hpp"
 #include "engine/settings.hpp"
@@ -26,7 +26,6 @@
 #include "report/evidence.hpp"
 #include "report/facts.hpp"
 #include "report/report.hpp"
-#include "session/log.hpp"
 #include "variant/restriction.hpp"
 #include "verbs/situation.hpp"
 
@@ -136,12 +135,11 @@ void add_build_record(const SessionView& view, analyze::DerivedInput& input) {
   look(view.outside);
 }
 
-/// The findings of the analyses on the evidence, to which the recorded launches are added. Where
-/// nothing was timed they are for derived findings only, which ask for problems that may be told.
+/// The findings of the analyses on the evidence. Where nothing was timed the recorded launches are
+/// for derived findings only, which ask for problems that may be told.
 std::vector<Finding> analyzed_with_launches(const SessionView& view, measure::Evidence& evidence) {
-  if (!evidence.observations.empty()) engine::add_recorded_launches(view, evidence);
   std::vector<Finding> findings = analyze::analyze(evidence);
-  if (evidence.observations.empty()) engine::add_recorded_launches(view, evidence);
+  if (evidence.observations.empty()) report::add_recorded_launches(view, evidence);
   return findings;
 }
 
@@ -168,16 +166,14 @@ LogFindings findings_of(const DecidedCauses& catalogues, const Session& session,
 
 void add_products(const std::vector<catalogue::LaunchRule>& launches, const Session& session,
                   const SessionView& view, measure::Evidence& evidence) {
-  if (evidence.device.backend != "cuda") return;
-  std::set<std::string> asked;
-  for (const measure::Observation& one : evidence.observations) {
-    if (one.problem.dtype != Dtype::f32 || !asked.insert(one.subject).second) continue;
-    const auto stored = stored_variant(session, view, one.subject);
+  std::set<std::string> subjects;
+  for (const measure::Observation& one : evidence.observations) subjects.insert(one.subject);
+  for (const std::string& subject : subjects) {
+    const auto stored = stored_variant(session, view, subject);
     if (!stored.ok()) continue;
     const variant::Manifest& manifest = stored->first.manifest;
-    const auto split = catalogue::split_products(manifest, stored->second,
-                                                 catalogue::find_rule(launches, manifest.name));
-    if (split) evidence.split_products[one.subject] = *split;
+    analyze::add_rule_facts(evidence, subject, manifest, stored->second,
+                            catalogue::find_rule(launches, manifest.name));
   }
 }
 
@@ -283,6 +279,28 @@ void set_groups(Target& target, const outcome::Outcome& whole) {
   }
 }
 
+/// Marks the problems that the session's conclusion gives to other variants, where the subject is
+/// one of those that it dispatches: what limits the subject there limits nobody.
+void set_served(Target& target, const outcome::Outcome& whole) {
+  const outcome::Recommendation& made = whole.recommendation;
+  const bool is_part =
+      made.advice == outcome::Advice::dispatch &&
+      std::any_of(made.parts.begin(), made.parts.end(),
+                  [&](const outcome::Part& part) { return part.variant == target.subject; });
+  if (!is_part || made.group >= whole.groups.size()) return;
+  std::map<std::string, std::string> served;
+  for (const outcome::Part& part : made.parts) {
+    if (part.variant == target.subject) continue;
+    for (const std::size_t at : part.problems) {
+      served[whole.groups[made.group].problems[at].problem] = part.variant;
+    }
+  }
+  for (advise::TargetProblem& one : target.problems) {
+    const auto found = served.find(to_text(one.problem));
+    if (found != served.end()) one.served_by = found->second;
+  }
+}
+
 bool has_code(const Session& session, const SessionView& view, const std::string& subject) {
   const auto stored = stored_variant(session, view, subject);
   return !stored.ok() || stored->first.manifest.backend != variant::Backend::python;
@@ -307,7 +325,9 @@ Result<Target> target_of(const SessionView& view, const Situation& situation) {
     if (!one.bound.empty()) problem.group = ", " + one.bound + "-bound";
     target.problems.push_back(std::move(problem));
   }
-  set_groups(target, outcome::outcome_of(view));
+  const outcome::Outcome whole = outcome::outcome_of(view);
+  set_groups(target, whole);
+  set_served(target, whole);
   return target;
 }
 
@@ -315,6 +335,7 @@ Target target_for(const Target& incumbent, const Session& session, const Session
                   const std::string& subject) {
   Target target = incumbent;
   target.subject = subject;
+  for (advise::TargetProblem& one : target.problems) one.served_by.clear();
   target.techniques.clear();
   if (const auto stored = stored_variant(session, view, subject)) {
     target.techniques = variant::techniques_in(stored->first.manifest, stored->second);
@@ -337,16 +358,17 @@ void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
 
 namespace {
 
-/// The start, if another variant is the incumbent now: its causes show what the session fixed.
-Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
-                LogFindings& log) {
-  const std::string start = report::Facts(view).start;
-  if (start.empty() || start == decided.target.subject) return nullptr;
-  const Target target = target_for(decided.target, session, view, start);
-  add_derived(decided, session, view, target, log);
-  return {{"subject", start},
-          {"causes", causes_list(advise::diagnose(decided.causes, decided.techniques, target,
-                                                  log.findings))}};
+/// Names the problems that other variants are dispatched to, on which the subject's causes were not
+/// asked for.
+void add_served(const Target& target, std::vector<std::string>& gaps) {
+  std::map<std::string, std::vector<std::string>> by_variant;
+  for (const advise::TargetProblem& one : target.problems) {
+    if (!one.served_by.empty()) by_variant[one.served_by].push_back(label(one.problem));
+  }
+  for (const auto& [variant, problems] : by_variant) {
+    gaps.push_back(fmt::format("causes on {}: {} is dispatched there, not {}",
+                               fmt::join(problems, ", "), variant, target.subject));
+  }
 }
 
 /// Variants of the session that win on different problems, as one sentence each.
@@ -369,6 +391,7 @@ Result<Json> causes_json(const Services& services, const Session& session,
   LogFindings log = findings_of(decided, session, view);
   add_derived(decided, session, view, decided.target, log);
   decide(decided, log.findings);
+  add_served(decided.target, log.gaps);
   return Json{{"subject", decided.target.subject},
               {"plan", decided.target.plan},
               {"causes", causes_list(decided.diagnoses)},
@@ -426,12 +449,12 @@ Result<DecidedCauses> decide_causes(const Services& services, const Session& ses
   decide(decided, log.findings);
   decided.gaps = std::move(log.gaps);
   for (const Finding& finding : log.findings) {
-    const bool is_split = finding.analysis == "roofline_share" && finding.figures.is_object() &&
-                          finding.figures.contains("peak_products") &&
-                          text_of(finding.figures, "subject") == decided.target.subject &&
-                          text_of(finding.figures, "plan") == decided.target.plan;
-    const auto room = is_split ? number_of(finding.figures, "headroom_ratio") : std::nullopt;
-    if (room && *room >= 1) decided.rooms[finding.problem] = *room;
+    const bool is_ours = finding.analysis == "roofline_share" && finding.figures.is_object() &&
+                         text_of(finding.figures, "subject") == decided.target.subject &&
+                         text_of(finding.figures, "plan") == decided.target.plan;
+    const auto room = is_ours ? number_of(finding.figures, "headroom_ratio") : std::nullopt;
+    if (!room || *room < 1) continue;
+    decided.rooms[finding.problem] = {*room, text_of(finding.figures, "bound_words")};
   }
   return decided;
 }
@@ -441,41 +464,10 @@ void use_rooms(const DecidedCauses& decided, Situation& situation) {
     const auto room = decided.rooms.find(label(one.problem));
     if (room == decided.rooms.end()) continue;
     for (advise::RoadmapProblem& problem : situation.problems) {
-      if (to_text(problem.problem) == to_text(one.problem)) problem.room_ratio = room->second;
+      if (to_text(problem.problem) != to_text(one.problem)) continue;
+      problem.room_ratio = room->second.ratio;
+      problem.room_bound = room->second.bound;
     }
-  }
-}
-
-namespace {
-
-/// Leaves out of each cause what is beyond so many pieces of evidence, and counts it.
-void keep_evidence(Json& causes, std::size_t most) {
-  for (Json& cause : causes) {
-    Json& evidence = cause["evidence"];
-    if (evidence.size() <= most) continue;
-    cause["evidence_left_out"] =
-        cause["evidence_left_out"].get<std::size_t>() + evidence.size() - most;
-    evidence.erase(evidence.begin() + std::ptrdiff_t(most), evidence.end());
-  }
-}
-
-}  // namespace
-
-void fit_in_event(Json& made) {
-  // The envelope of an event takes less than this.
-  constexpr std::size_t k_room = session::k_max_event_line_bytes - 1024;
-  const auto fits = [&] { return made.dump().size() <= k_room; };
-  for (const std::size_t most : {4, 2, 1}) {
-    for (Json* causes : {&made["start"], &made}) {
-      if (fits()) return;
-      if (causes->is_object()) keep_evidence((*causes)["causes"], most);
-    }
-  }
-  if (!fits()) made["start"] = nullptr;
-  for (Json& cause : made["causes"]) {
-    if (fits()) return;
-    cause["groups"] = Json::array();
-    cause["where"] = Json::array();
   }
 }
 

@@ -33,9 +33,12 @@ struct DecidedCauses {
   advise::Target target;
   std::vector<advise::Diagnosis> diagnoses;
   std::vector<std::string> gaps;  ///< facts in the log that no finding shows
-  /// Distance to the roof by the problem's label, where the subject's f32 products are split; older
-  /// logs recorded it for the roof of other units.
-  std::map<std::string, double> rooms;
+  /// Distance to the bound by the problem's label, by the units that the stored manifest tells of.
+  struct Room {
+    double ratio = 1;
+    std::string bound;  ///< what sets it
+  };
+  std::map<std::string, Room> rooms;
 };
 /// Puts those rooms into a situation of the same subject.
 void use_rooms(const DecidedCauses& decided, advise::Situation& situation);
@@ -59,7 +62,8 @@ struct LogFindings {
 /// where the session does not have its sources.
 void add_derived(const DecidedCauses& catalogues, const session::Session& session,
                  const session::SessionView& view, const advise::Target& target, LogFindings& log);
-/// Says of the evidence's subjects how they make f32 products, by their stored manifests.
+/// Says of the evidence's subjects how they make f32 products and how many blocks their calls have,
+/// by their stored manifests and launch rules.
 void add_products(const std::vector<catalogue::LaunchRule>& launches,
                   const session::Session& session, const session::SessionView& view,
                   measure::Evidence& evidence);
@@ -68,6 +72,12 @@ LogFindings iteration_findings(const DecidedCauses& catalogues, const session::S
                                const session::SessionView& view,
                                const session::IterationView& iteration);
 Json causes_list(const std::vector<advise::Diagnosis>& diagnoses);
+/// The start, if another variant is the incumbent now, else null: `subject`, `causes`, each with
+/// the step that removed it (`removed_by`, or null), and in `held_up_by` those causes that the
+/// incumbent lacks, that more than its manifest tells of and that a winning step has a remedy of,
+/// by the step's gain.
+Json start_json(const session::Session& session, const session::SessionView& view,
+                const DecidedCauses& decided, LogFindings& log);
 /// Fills the diagnoses of the target.
 void decide(DecidedCauses& decided, const std::vector<measure::Finding>& findings);
 

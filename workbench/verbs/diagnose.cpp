@@ -13,6 +13,7 @@
 #include "engine/services.hpp"
 #include "problem/problem.hpp"
 #include "report/report.hpp"
+#include "session/log.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/decided_causes.hpp"
 #include "verbs/fake_engine.hpp"
@@ -195,7 +196,36 @@ Result<Json> diagnose_sample(FakeEngine& fake, const Json&) {
               {"text", "dry run"}};
 }
 
+/// Leaves out of each cause what is beyond so many pieces of evidence, and counts it.
+void keep_evidence(Json& causes, std::size_t most) {
+  for (Json& cause : causes) {
+    Json& evidence = cause["evidence"];
+    if (evidence.size() <= most) continue;
+    cause["evidence_left_out"] =
+        cause["evidence_left_out"].get<std::size_t>() + evidence.size() - most;
+    evidence.erase(evidence.begin() + std::ptrdiff_t(most), evidence.end());
+  }
+}
+
 }  // namespace
+
+void fit_in_event(Json& made) {
+  // The envelope of an event takes less than this.
+  constexpr std::size_t k_room = session::k_max_event_line_bytes - 1024;
+  const auto fits = [&] { return made.dump().size() <= k_room; };
+  for (const std::size_t most : {4, 2, 1}) {
+    for (Json* causes : {&made["start"], &made}) {
+      if (fits()) return;
+      if (causes->is_object()) keep_evidence((*causes)["causes"], most);
+    }
+  }
+  if (!fits()) made["start"] = nullptr;
+  for (Json& cause : made["causes"]) {
+    if (fits()) return;
+    cause["groups"] = Json::array();
+    cause["where"] = Json::array();
+  }
+}
 
 const Verb& verb_diagnose() {
   static const Verb verb{
@@ -221,9 +251,12 @@ const Verb& verb_diagnose() {
                  "undecided), strength, contradictory, not_applicable, where, groups (lost to a "
                  "rival, won and others: problems, state), share_frac, evidence, needs, decided_by "
                  "(the one measurement for an open cause: command, probe, counter, brings), "
-                 "remedies, gain (speedup over the suite: low, expected, high); the most important "
-                 "first (docs/contracts/causes.md)"},
-                {"start", "map or null: subject and causes of the start, if another holds now"},
+                 "remedies, gain (speedup over the suite: low, expected, high) and gain_there "
+                 "(where it is at work); the most important first (docs/contracts/causes.md)"},
+                {"start",
+                 "map or null: subject and causes of the start, if another holds now, each with "
+                 "removed_by (iteration, event, speedup, techniques); held_up_by: those that a "
+                 "winning step removed, of the largest step first"},
                 {"siblings",
                  "list: variants that win on different problems: above, below, property, from, "
                  "ahead, behind, says"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `diagnose --measure`: the measurements that undecided causes need and the engine can make,
-// varying one quantity at a time: more heads, more keys, calls from the host, a profile, the
-// machine code. Each logs its turns or inspection and the findings based on them. `close --measure`
-// takes those of the causes that are still open, within a budget.
+// varying one quantity at a time: more heads, more keys, calls from the host, emptied caches, a
+// profile, the machine code. Each logs its turns or inspection and the findings based on them.
+// `close --measure` takes those of the causes that are still open, within a budget.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,8 +42,11 @@ using problem::Problem;
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_analysis_of{
-    {{"heads", "grid_scaling"}, {"keys", "key_walk"}, {"eager", "call_cost"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> k_analysis_of{
+    {{"heads", "grid_scaling"},
+     {"keys", "key_walk"},
+     {"eager", "call_cost"},
+     {"cold", "roofline_share"}}};
 
 /// The suite's problem that probes vary; nothing when all are held out.
 std::optional<Problem> base_problem(const problem::Suite& suite) {
@@ -81,6 +84,7 @@ Result<Json> time_probe(Context& context, const std::string& probe, const Proble
   request.plan = effort.plan;
   request.plans = {measure::PlanKind::hot};
   if (probe == "eager") request.plans.push_back(measure::PlanKind::eager);
+  if (probe == "cold") request.plans = {measure::PlanKind::cold};
   request.problems = problems;
   request.phase = "standalone";
   request.subjects = {&subject};
@@ -88,7 +92,9 @@ Result<Json> time_probe(Context& context, const std::string& probe, const Proble
   std::size_t found = 0;
   const auto* wanted = std::find_if(k_analysis_of.begin(), k_analysis_of.end(),
                                     [&](const auto& pair) { return pair.first == probe; });
-  for (const Finding& finding : analyze::analyze(evidence_of(context, request, result, 0))) {
+  measure::Evidence evidence = evidence_of(context, request, result, 0);
+  add_rule_facts(context, subject, evidence);
+  for (const Finding& finding : analyze::analyze(evidence)) {
     if (finding.analysis != wanted->second) continue;
     WB_TRY(log_finding(context, finding));
     ++found;

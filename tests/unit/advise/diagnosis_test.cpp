@@ -40,8 +40,10 @@ TEST_CASE("the findings of others are no evidence", "[advise][causes]") {
 
 TEST_CASE("evidence against evidence: the stronger counts, else none", "[advise][causes]") {
   const auto seen = finding("launch", {{"units_frac", 1.0}}, k_small, 1);
-  const auto inferred =
-      finding("grid_scaling", {{"verdict", "not serial"}, {"by", "times"}}, k_small, 2);
+  const auto inferred = finding(
+      "grid_scaling",
+      {{"verdict", "not serial"}, {"by", "times"}, {"idle_on", {label(problem_of(k_small))}}},
+      k_small, 2);
   const Diagnosis strong = of("under_utilisation", {inferred, seen});
   CHECK(strong.state == HypothesisState::refuted);
   CHECK(strong.strength == RuleStrength::strong);
@@ -119,6 +121,108 @@ TEST_CASE("groups of problems are decided each for itself, the urgent one first"
   CHECK(of("under_utilisation", {idle, full}).groups.empty());  // no problem has a group
 }
 
+TEST_CASE("one observation proves one cause, and is weak for the others", "[advise][causes]") {
+  const auto few = finding("launch", {{"units_frac", 0.2}, {"rows_per_block", 128}});
+  const Diagnosis own = of("under_utilisation", {few});
+  CHECK(own.strength == RuleStrength::strong);
+  CHECK(own.evidence.front().shared_with.empty());
+  const Diagnosis shared = of("tile_too_large", {few});
+  CHECK(shared.strength == RuleStrength::weak);
+  CHECK(shared.evidence.front().shared_with == "under_utilisation");
+  CHECK(to_json(shared)["evidence"][0]["shared_with"] == "under_utilisation");
+  CHECK_FALSE(to_json(own)["evidence"][0].contains("shared_with"));
+  // By the rule alone it is one observation, too, and the cause with its own comes first.
+  const auto derived = finding(
+      "launch_rule", {{"units_most_frac", 0.2}, {"walks_in_series", true}, {"rows_least", 128}});
+  CHECK(of("sequential_kv", {derived}).is_only_shared);
+  CHECK(of("tile_too_large", {derived}).is_only_shared);
+  const auto all = diagnose(causes(), techniques(), target(), {derived});
+  CHECK(all.front().cause->id == "under_utilisation");
+  // Figures of one finding that are read by one cause each are observations of their own.
+  const auto code = finding(
+      "sass", {{"matrix", 0}, {"warpgroup_matrix", 0}, {"fma", 9}, {"worst_shared_ways", 8}});
+  CHECK(of("bank_conflicts", {code}).strength == RuleStrength::strong);
+  CHECK(of("tensor_cores_unused", {code}).strength == RuleStrength::strong);
+  // Of two sizes only the smaller one left units idle.
+  Target who = target();
+  who.problems.push_back({problem_of(k_large), 1});
+  const auto beside =
+      finding("grid_scaling",
+              {{"verdict", "not serial"},
+               {"by", "times"},
+               {"problems", {label(problem_of(k_small)), label(problem_of(k_large))}},
+               {"idle_on", {label(problem_of(k_small))}}},
+              "");
+  CHECK(of("under_utilisation", {beside}, who).where ==
+        std::vector<std::string>{label(problem_of(k_small))});
+}
+
+TEST_CASE("a refutation holds for the problems that it covers, lost ones first",
+          "[advise][causes]") {
+  Target who = target();
+  who.problems[0].weight = 3;
+  who.problems[0].urgency = 4;
+  who.problems[0].group = "won, latency-bound";
+  who.problems.push_back({problem_of(k_large), 1, 0, "lost to a rival, compute-bound"});
+  const auto won = finding("roofline_share", {{"empty_call_frac", 0.01}}, k_small);
+  const auto lost = finding("roofline_share", {{"empty_call_frac", 0.01}}, k_large);
+  const Diagnosis open = of("launch_bound", {won}, who);
+  CHECK(open.state == HypothesisState::undecided);
+  REQUIRE(open.decided_by.has_value());
+  CHECK(open.decided_by->command.find(to_text(problem_of(k_large))) != std::string::npos);
+  CHECK(of("launch_bound", {won, lost}, who).state == HypothesisState::refuted);
+  // Of a kernel's cause, too: what holds where latency bounds says nothing of what arithmetic
+  // bounds.
+  const auto walk = finding("key_walk", {{"verdict", "not serial"}}, k_small);
+  CHECK(of("sequential_kv", {walk}, who).state == HypothesisState::undecided);
+  who.problems[1].group = "lost to a rival, latency-bound";
+  CHECK(of("sequential_kv", {walk}, who).state == HypothesisState::refuted);
+  who.problems[0].group = "won";  // what bounds it is not known: it speaks for all
+  CHECK(of("sequential_kv", {walk}, who).state == HypothesisState::refuted);
+  // What the code says has no problem, and holds everywhere.
+  who.problems[1].group = "lost to a rival, compute-bound";
+  const auto code = finding("sass", {{"matrix", 64}}, "");
+  CHECK(of("tensor_cores_unused", {code}, who).state == HypothesisState::refuted);
+}
+
+TEST_CASE("the gain on a problem is not the mean over the suite", "[advise][causes]") {
+  Target who = target();
+  for (const char* text : {"B=1 Hq=16 Sq=4096 D=64 f16", "B=2 Hq=16 Sq=4096 D=64 f16", k_large}) {
+    who.problems.push_back({problem_of(text), 1});
+  }
+  const Diagnosis one = of("under_utilisation", {finding("launch", {{"units_frac", 0.06}})}, who);
+  REQUIRE(one.gain.has_value());
+  REQUIRE(one.gain_there.has_value());
+  CHECK(one.gain_there->high == Approx(10));  // the catalogue's range of split_kv
+  CHECK(one.gain->high == Approx(std::pow(10, 0.25)));
+  CHECK(to_json(one)["gain_there"]["high"].get<double>() == Approx(10));
+}
+
+TEST_CASE("causes are asked for where the subject is dispatched", "[advise][causes]") {
+  Target who = target();
+  who.problems.push_back({problem_of(k_large), 1});
+  who.problems[1].served_by = "other@2";
+  const auto elsewhere = finding("launch", {{"units_frac", 0.06}}, k_large);
+  const Diagnosis none = of("under_utilisation", {elsewhere}, who);
+  CHECK(none.state == HypothesisState::undecided);
+  CHECK(none.evidence.empty());
+  const auto here = finding("launch", {{"units_frac", 1.0}}, k_small);
+  CHECK(of("under_utilisation", {elsewhere, here}, who).state == HypothesisState::refuted);
+}
+
+TEST_CASE("a share of a peak counts under the plan that was timed", "[advise][causes]") {
+  const auto cold = finding("roofline_share", {{"plan", "cold"}, {"byte_share_frac", 0.9}});
+  CHECK(of("memory_bandwidth", {cold}).state == HypothesisState::undecided);
+  Target who = target();
+  who.plan = "cold";
+  CHECK(of("memory_bandwidth", {cold}, who).state == HypothesisState::supported);
+  // On a CPU, which has no profiler, calls with emptied caches decide.
+  who = target();
+  who.backend = "cpu";
+  who.problems = {{problem_of("B=1 Hq=8 Sq=512 D=64 f32"), 1}};
+  CHECK(of("memory_bandwidth", {}, who).decided_by->probe == "cold");
+}
+
 TEST_CASE("a finding may call a problem by its name or by its text form", "[advise][causes]") {
   Target who = target();
   who.problems[0].problem.name = "small";
@@ -186,7 +290,7 @@ TEST_CASE("a cause may be at work on one problem and not on another", "[advise][
   Target who = target();
   who.problems.push_back({problem_of(k_large), 3});
   const auto small = finding("roofline_share",
-                             {{"empty_call_frac", 0.4}, {"plan", "hot"}, {"headroom_ratio", 2.5}});
+                             {{"empty_call_frac", 0.8}, {"plan", "hot"}, {"headroom_ratio", 1.25}});
   const auto large = finding("roofline_share", {{"empty_call_frac", 0.001}}, k_large);
   const Diagnosis both = of("launch_bound", {small, large}, who);
   CHECK(both.state == HypothesisState::supported);

@@ -111,6 +111,37 @@ TEST_CASE("Growth with heads while SMs are free is the sign of a serial grid",
   CHECK(honest[0].figures.at("verdict") == "not serial");
   CHECK(honest[0].figures.at("by") == "times");
   CHECK(honest[0].figures.at("problems").size() == 2);
+  // Units idled at the smaller size; the larger one may have filled them.
+  CHECK(honest[0].figures.at("idle_on") == Json::array({"B1_H1_S64_D64_f16"}));
+}
+
+TEST_CASE("A kernel's own blocks decide whether units are free, not tiles of 64 rows",
+          "[analyze][beside]") {
+  const std::vector<Row> heads{{"B=1 Hq=1 Sq=64 D=64 f16", 10, 10},
+                               {"B=4 Hq=8 Sq=64 D=64 f16", 310, 10.4}};
+  const std::vector<Row> keys{{"B=1 Hq=1 Sq=64 Skv=256 D=64 f16", 10, 5},
+                              {"B=1 Hq=1 Sq=64 Skv=2048 D=64 f16", 78, 5}};
+  const auto with_rule = [](const std::vector<Row>& rows, std::int64_t blocks_a_row) {
+    Evidence evidence = table("NVIDIA L4", rows);
+    for (const Observation& one : evidence.observations) {
+      const std::int64_t blocks = one.problem.B * one.problem.Hq * one.problem.Sq * blocks_a_row;
+      if (one.subject == "ours") {
+        evidence.blocks_by_rule[{"ours", to_text(one.problem)}] = {blocks / 64, blocks / 64};
+      }
+    }
+    return evidence;
+  };
+  // Nothing tells: heads and rows are named, and no number of blocks.
+  CHECK(made::run("key_walk", table("NVIDIA L4", keys)).at(0).statement.find("1 head x 64 rows") !=
+        std::string::npos);
+  // One block of 64 rows a head: 32 blocks, and 58 SMs.
+  CHECK(made::run("grid_scaling", with_rule(heads, 1))
+            .at(0)
+            .statement.find("32 blocks by its launch rule fit on the 58 SMs") != std::string::npos);
+  CHECK(made::run("key_walk", with_rule(keys, 1)).size() == 1);
+  // One block a query row: the device is full, so that time says nothing of grid or walk.
+  CHECK(made::run("grid_scaling", with_rule(heads, 64)).empty());
+  CHECK(made::run("key_walk", with_rule(keys, 64)).empty());
 }
 
 TEST_CASE("Time that goes with the keys while SMs are free is a walk in series",

@@ -142,6 +142,40 @@ TEST_CASE("a recorded launch takes the place of the rule's blocks and is cited",
   CHECK(derived.only("launch_rule", others).figures["blocks_most"] == 64);
 }
 
+TEST_CASE("of a persistent grid the tiles make the waves", "[analyze][derived]") {
+  constexpr const char* k_long = "B=2 Hq=16 Sq=512 D=64 f16";  // 256 tiles of 64 rows
+  Derived derived;
+  derived.rule.rows_most = "64";
+  derived.input.problems = {shape(k_long)};
+  Evidence evidence = h200();
+  evidence.observations = {made::observation(k_long, 10, PlanKind::hot, k_subject, {k_turns})};
+  Json whole = graph_launch("flash", 132);
+  whole["blocks_per_sm"] = 1;
+  add_recorded_launches(evidence, recorded(Json::array({whole}), k_long), k_launches);
+  // Without a rule the full grid may be one: nothing is said of its waves.
+  const auto unknown = made::run("launch", evidence);
+  CHECK_FALSE(unknown.at(0).figures.contains("waves"));
+  CHECK(unknown.at(0).figures["units_frac"] == 1.0);
+  add_rule_facts(evidence, k_subject, derived.manifest, {}, &derived.rule);
+  const auto known = made::run("launch", evidence);
+  CHECK(known.at(0).figures["tiles"] == 256);
+  CHECK(known.at(0).figures["waves"].get<double>() == Approx(256.0 / 132));
+  CHECK(known.at(0).figures["wave_fill_frac"].get<double>() == Approx(256.0 / 264));
+  CHECK(known.at(0).statement.find("they take 256 tiles in turn") != std::string::npos);
+  const Finding rule = derived.only("launch_rule", evidence);
+  CHECK(rule.figures["waves_least"].get<double>() == Approx(256.0 / 132));
+  CHECK(rule.figures["wave_fill_most_frac"].get<double>() == Approx(256.0 / 264));
+  CHECK(rule.statement.find("they take 256 tiles in turn, of 64 query rows") != std::string::npos);
+  // Fewer blocks than the device has units are no persistent grid, whatever the rule says.
+  Evidence few = h200();
+  few.observations = evidence.observations;
+  add_recorded_launches(few, recorded(Json::array({graph_launch("flash", 48)}), k_long),
+                        k_launches);
+  add_rule_facts(few, k_subject, derived.manifest, {}, &derived.rule);
+  CHECK_FALSE(made::run("launch", few).at(0).figures.contains("tiles"));
+  CHECK(made::run("launch", few).at(0).figures["waves"].get<double>() < 1);
+}
+
 TEST_CASE("the analysis of launches reads what the graph recorded", "[analyze][launch]") {
   Evidence evidence = h200();
   add_recorded_launches(evidence, recorded(Json::array({graph_launch("flash<__half, 64>", 32)})),

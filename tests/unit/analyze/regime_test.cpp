@@ -50,16 +50,19 @@ TEST_CASE("Decode over many keys is memory-bound", "[analyze][unit]") {
 }
 
 TEST_CASE("A tiny problem is launch-bound when an empty call is known", "[analyze][unit]") {
-  const Finding finding = regime_of("B=1 Hq=1 Sq=64 D=64 f32", 5, 1.3);
+  const Finding finding = regime_of("B=1 Hq=1 Sq=64 D=64 f32", 1.8, 1.3);
   CHECK(word(finding) == "launch");
   CHECK(finding.statement.find("empty call") != std::string::npos);
+  // At four empty calls three quarters of the time pass inside the kernel.
+  CHECK(word(regime_of("B=1 Hq=1 Sq=64 D=64 f32", 5.2, 1.3)) == "latency");
 }
 
 TEST_CASE("Too few row blocks for the device is latency-bound", "[analyze][unit]") {
   const Finding finding = regime_of("B=1 Hq=2 Sq=256 D=64 f32", 500);
   CHECK(word(finding) == "latency");
   CHECK(finding.figures.at("row_blocks") == 8);
-  CHECK(finding.statement.find("8 blocks of 64 query rows for 16 units") != std::string::npos);
+  CHECK(finding.statement.find("2 heads x 256 rows for 16 units: at most 50 %") !=
+        std::string::npos);
   CHECK(finding.unseen.find("empty call was not measured") != std::string::npos);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "analyze/evidence.hpp"
 #include "made_evidence.hpp"
 #include "support/catch.hpp"
 
@@ -71,8 +72,19 @@ TEST_CASE("No headroom is promised below what an empty call takes", "[analyze][u
     CHECK(shown(small, "share_frac") < 0.01);
   }
   CHECK(shown(found[1], "headroom_ratio") == Approx(5));
-  CHECK(found[1].statement.find("headroom 5x above an empty call (2 us)") != std::string::npos);
+  CHECK(found[1].statement.find("headroom 5x (bound: an empty call of 2 us)") != std::string::npos);
+  CHECK(found[1].figures.at("bound_words") == "an empty call of 2 us");
   CHECK(shown(found[2], "headroom_ratio") == Approx(1));
+  // The bound is the longest of its parts, for everybody who asks.
+  for (std::size_t at = 0; at < found.size(); ++at) {
+    const auto bound = analyze::time_bound(evidence, evidence.observations[at]);
+    REQUIRE(bound.has_value());
+    CHECK(bound->kind == found[at].figures.at("bound").get<std::string>());
+    CHECK(bound->us == Approx(shown(found[at], "bound_us")));
+    CHECK(bound->us >= evidence.call_overhead_us);
+  }
+  CHECK(found[0].figures.at("bound_words") == "the f32 compute peak");
+  CHECK(found[0].statement.find("(bound: that peak)") != std::string::npos);
 }
 
 TEST_CASE("f32 above its own peak is held to that of faster units", "[analyze][unit]") {

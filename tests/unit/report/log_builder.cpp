@@ -40,6 +40,8 @@ void LogBuilder::add_to_iteration(const std::string& type, IterationView& iterat
     iteration.findings.push_back(std::move(fact));
   else if (type == "profile_taken")
     iteration.profiles.push_back(std::move(fact));
+  else if (type == "launches_recorded")
+    iteration.launches.push_back(std::move(fact));
   else if (type == "cost_debited")
     iteration.costs.push_back(std::move(fact));
   else if (type == "note")

@@ -227,6 +227,7 @@ void decide_causes(LogBuilder& log) {
   supported["share_frac"] = 0.5;
   supported["remedies"] = {"cache_tiling"};
   supported["gain"] = {{"low", 1.0}, {"expected", 1.4}, {"high", 2.0}};
+  supported["gain_there"] = {{"low", 1.0}, {"expected", 1.96}, {"high", 4.0}};
   Json refuted = cause("launch_bound", "the cost of a call", "refuted");
   refuted["evidence"] =
       Json::array({evidence("refuted", "an empty call takes 0.1 % of the time", 9)});
