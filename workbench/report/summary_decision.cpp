@@ -52,8 +52,8 @@ struct Shapes {
 
   void add(const problem::Problem& one) {
     ++n;
-    causal += one.causal == problem::Causal::none ? 0 : 1;
-    masked += one.mask == problem::MaskKind::none ? 0 : 1;
+    if (one.causal != problem::Causal::none) ++causal;
+    if (one.mask != problem::MaskKind::none) ++masked;
     dtypes.emplace(to_string(one.dtype));
     batch.add(one.B);
     heads.add(one.Hq);
