@@ -140,6 +140,20 @@ std::size_t main_of(const Outcome& outcome) {
   return 0;
 }
 
+/// The parts without these problems. A part of which nothing is left is none.
+std::vector<Part> without(std::vector<Part> parts, const std::vector<std::size_t>& problems) {
+  for (Part& part : parts) {
+    std::erase_if(part.problems, [&](std::size_t at) {
+      return std::find(problems.begin(), problems.end(), at) != problems.end();
+    });
+  }
+  std::erase_if(parts, [](const Part& part) { return part.problems.empty(); });
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    return a.problems.size() > b.problems.size();
+  });
+  return parts;
+}
+
 Recommendation recommend(const Outcome& outcome) {
   Recommendation made;
   if (outcome.groups.empty()) return made;
@@ -149,12 +163,18 @@ Recommendation recommend(const Outcome& outcome) {
     made.advice = outcome.start.empty() ? Advice::none : Advice::run_iterations;
     return made;
   }
-  made.parts = group.parts(group.by_problem);
+  const std::vector<Part> best = group.parts(group.by_problem);
+  const std::string base = group.single.variants.empty() ? "" : group.single.variants.front();
   made.keep_rival = group.by_problem.over_rival.slower;
+  made.parts = without(best, made.keep_rival);
+  if (made.parts.empty() && !best.empty()) {
+    made.parts = best;
+    made.develop = base.empty() ? best.front().variant : base;
+  }
   if (made.parts.size() > 1) {
     made.advice = Advice::dispatch;
-    if (group.single.variants.empty()) return made;
-    const std::string& base = group.single.variants.front();
+    // A dispatch that wins nowhere is not worth a confirmation.
+    if (base.empty() || !made.develop.empty()) return made;
     const auto other = std::find_if(made.parts.begin(), made.parts.end(),
                                     [&](const Part& part) { return part.variant != base; });
     made.confirmation = {other->variant, base, other->problems};

@@ -112,10 +112,14 @@ std::string_view to_string(Advice value);
 struct Recommendation {
   Advice advice = Advice::none;
   std::size_t group = 0;                ///< position of the group that it is about
-  std::vector<Part> parts;              ///< what to use
-  std::vector<std::size_t> keep_rival;  ///< problems on which a rival is faster than that
+  std::vector<Part> parts;              ///< what to use, on problems that are not in keep_rival
+  std::vector<std::size_t> keep_rival;  ///< problems on which a rival is faster than the choice
+  /// Set where a rival is faster on every problem: the rivals are to be used, and this is the best
+  /// single variant, to be developed further. `advice` and `parts` then compare own variants only.
+  std::string develop;
   /// For a dispatch that takes problems from the best single variant: the variant that took most,
   /// to be compared with that one in one run, as the parts come from different measurements.
+  /// Problems on which a rival is faster are not among them.
   struct Confirmation {
     std::string candidate, against;
     std::vector<std::size_t> problems;
@@ -179,6 +183,8 @@ Json to_json(const Outcome& outcome);
 
 /// "dispatch: a on 8, b on 3; ahead of the fastest rival on 11 of 11, 1.85x [1.80, 1.90]".
 std::string headline(const Outcome& outcome);
+/// "torch_a on 7, torch_b on 4": the rivals to keep, the one on most problems first.
+std::string rivals_to_use(const Outcome& outcome);
 /// How far the headline's mean over rivals is off because the fastest were chosen by the same
 /// figures, as a sentence after a space; empty below 0.1 %.
 std::string bias_words(const Outcome& outcome);

@@ -93,10 +93,11 @@ Json group_json(const Group& group) {
 
 Json recommendation_json(const Outcome& outcome) {
   const Recommendation& made = outcome.recommendation;
-  Json json{{"advice", to_string(made.advice)},
+  Json json{{"advice", made.develop.empty() ? to_string(made.advice) : "use_rivals"},
             {"group", outcome.groups.empty() ? Json(nullptr) : Json(made.group)},
             {"parts", Json::array()},
             {"keep_rival", Json::array()},
+            {"develop", made.develop.empty() ? Json(nullptr) : Json(made.develop)},
             {"confirm", nullptr},
             {"text", advice_words(outcome)}};
   if (outcome.groups.empty()) return json;

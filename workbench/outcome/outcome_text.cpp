@@ -88,8 +88,23 @@ std::string parts_words(const Recommendation& made) {
   return listed(items);
 }
 
+/// The rivals to keep with their problems, the one on most of them first.
+std::vector<Part> kept_rivals(const Outcome& outcome, const Group& group) {
+  std::map<std::string, std::vector<std::size_t>> kept;
+  for (const std::size_t at : outcome.recommendation.keep_rival) {
+    kept[group.problems[at].find(group.by_problem.variants[at])->rival].push_back(at);
+  }
+  std::vector<Part> rivals;
+  for (auto& [rival, problems] : kept) rivals.push_back({rival, std::move(problems)});
+  std::stable_sort(rivals.begin(), rivals.end(), [](const Part& a, const Part& b) {
+    return a.problems.size() > b.problems.size();
+  });
+  return rivals;
+}
+
 std::string what_words(const Outcome& outcome) {
   const Recommendation& made = outcome.recommendation;
+  if (!made.develop.empty()) return "use " + rivals_to_use(outcome);
   const std::string first = made.parts.empty() ? "" : shown(made.parts.front().variant);
   switch (made.advice) {
     case Advice::none:
@@ -166,17 +181,49 @@ std::vector<Loss> losses_to_start(const Group& group, const std::vector<std::str
   return losses;
 }
 
-std::string keep_words(const Outcome& outcome, const Group& group, const Choice& choice) {
-  std::map<std::string, std::vector<std::size_t>> kept;
-  for (const std::size_t at : outcome.recommendation.keep_rival) {
-    kept[group.problems[at].find(choice.variants[at])->rival].push_back(at);
-  }
+std::string keep_words(const Outcome& outcome, const Group& group) {
   std::string words;
-  for (const auto& [rival, problems] : kept) {
-    words += fmt::format("{} {} on {}", words.empty() ? "; keep" : ",", shown(rival),
-                         problems_words(group, problems));
+  for (const Part& kept : kept_rivals(outcome, group)) {
+    words += fmt::format("{} {} on {}", words.empty() ? "; keep" : ",", shown(kept.variant),
+                         problems_words(group, kept.problems));
   }
   return words;
+}
+
+/// Where a rival is ahead everywhere: the rivals to use, how far off the best own choice is, and
+/// what to develop further.
+std::string rivals_first(const Outcome& outcome, const Group& group) {
+  const std::vector<Part> rivals = kept_rivals(outcome, group);
+  const std::size_t n = outcome.recommendation.keep_rival.size();
+  const bool is_one = rivals.size() == 1;
+  std::string words = "Use ";
+  if (is_one) {
+    words += fmt::format("{} on {}: it is ahead of the best variant here.",
+                         shown(rivals.front().variant),
+                         n == 1 ? problems_words(group, rivals.front().problems)
+                                : fmt::format("all {} problems", n));
+  } else {
+    std::vector<std::string> items;
+    for (const Part& rival : rivals) {
+      items.push_back(fmt::format("{} on {}", shown(rival.variant), rival.problems.size()));
+    }
+    items.front() += rivals.front().problems.size() == 1 ? " problem" : " problems";
+    words += items.size() == 2 ? items.front() + " and " + items.back() : listed(items);
+    words += ": each is ahead of the best variant here.";
+  }
+  if (const auto& mean = group.by_problem.over_rival.mean) {
+    const std::string ratio = ratio_words(mean->value, mean->interval);
+    words +=
+        fmt::format(" The best own choice reaches {} of {}{}.", ratio.substr(0, ratio.find(' ')),
+                    is_one ? "it" : "them", n == 1 ? "" : " on average");
+  }
+  const std::string& own = outcome.recommendation.develop;
+  if (outcome.recommendation.advice == Advice::keep_start) {
+    return words +
+           fmt::format(" Develop the start {} further: {}.", shown(own), start_reason(outcome));
+  }
+  return words + fmt::format(" Develop {} further: it is the best {}.", shown(own),
+                             group.single.variants.empty() ? "on most problems" : "single variant");
 }
 
 std::string capitalized(std::string words) {
@@ -196,7 +243,8 @@ std::string headline(const Outcome& outcome) {
   const Total& rivals = choice.over_rival;
   words += where_words(*group);
   if (rivals.measured() > 0) {
-    words += "; " + counts_words(rivals, rival_words(*group, choice));
+    words += outcome.recommendation.develop.empty() ? "; " : "; the best own choice is ";
+    words += counts_words(rivals, rival_words(*group, choice));
     if (rivals.mean) words += ", " + mean_words(rivals);
   } else {
     words += "; no rival stands beside it";
@@ -206,6 +254,16 @@ std::string headline(const Outcome& outcome) {
     words += "; " + mean_words(choice.over_start) + " over the start";
   }
   return words;
+}
+
+std::string rivals_to_use(const Outcome& outcome) {
+  const Group* group = outcome.main_group();
+  if (group == nullptr) return {};
+  std::vector<std::string> items;
+  for (const Part& rival : kept_rivals(outcome, *group)) {
+    items.push_back(fmt::format("{} on {}", shown(rival.variant), rival.problems.size()));
+  }
+  return listed(items);
 }
 
 Losses losses_of(const Outcome& outcome) {
@@ -256,6 +314,9 @@ std::string start_reason(const Outcome& outcome) {
                ? "its one iteration brought no confirmed gain"
                : fmt::format("none of {} iterations brought a confirmed gain", outcome.iterations);
   }
+  if (group->parts(group->by_problem).size() > 1) {
+    return "another variant is faster only where a rival is faster still";
+  }
   std::string words = "no other variant is shown faster";
   if (!group->is_suite) return words;
   for (const VariantOutcome& one : outcome.variants) {
@@ -276,7 +337,7 @@ std::string advice_words(const Outcome& outcome) {
   if (made.advice == Advice::run_iterations || group == nullptr) {
     return "Run iterations: only the start is measured, and beside no rival.";
   }
-  const Choice& choice = group->by_problem;
+  if (!made.develop.empty()) return rivals_first(outcome, *group);
   std::string words;
   if (made.advice == Advice::dispatch) {
     words = "Dispatch by problem: " + parts_words(made);
@@ -289,13 +350,11 @@ std::string advice_words(const Outcome& outcome) {
     words = "Use " + shown(made.parts.empty() ? outcome.incumbent : made.parts.front().variant);
     if (group->is_suite && !outcome.start.empty()) words += " in place of the start";
   }
-  const Total& rivals = choice.over_rival;
+  const Total& rivals = group->by_problem.over_rival;
   if (rivals.measured() > 0 && rivals.slower.size() == rivals.measured()) {
-    words += fmt::format("; on every problem measured a rival is faster{}",
-                         keep_words(outcome, *group, choice));
-  } else {
-    words += keep_words(outcome, *group, choice);
+    words += "; wherever a rival was measured it is faster";
   }
+  words += keep_words(outcome, *group);
   if (made.confirmation) {
     words += fmt::format("; confirm by `sdpa-wb compare {} {}` in one run on {}",
                          shown(made.confirmation->candidate), shown(made.confirmation->against),

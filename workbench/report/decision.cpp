@@ -71,7 +71,10 @@ std::string decision_section(const Page& page) {
   if (!view.decisions.empty()) out += "\n";
   Table table({"option", "what it means", "what it costs"});
   const outcome::Recommendation& made = page.conclusion.recommendation;
-  if (advises_change(page)) {
+  if (!made.develop.empty()) {
+    table.row({"use the rivals", "take " + told(outcome::rivals_to_use(page.conclusion)),
+               "nothing more to run"});
+  } else if (advises_change(page)) {
     const bool is_committed_win = takes_incumbent(page) && !facts.wins.empty();
     table.row({made.advice == outcome::Advice::adopt ? "adopt" : "dispatch",
                "take " + taken_words(page) +

@@ -71,7 +71,8 @@ std::string gain_line(const Page& page) {
   const bool is_start = made.recommendation.advice == outcome::Advice::keep_start;
   // Another choice than the incumbent has no confirmed steps: the outcome has its figures.
   if (made.main_group() != nullptr && !takes_incumbent(page) && !(is_start && facts.wins.empty())) {
-    return told(outcome::headline(made) + "." + outcome::bias_words(made));
+    return told(outcome::headline(made) + "." + outcome::bias_words(made)) +
+           (made.recommendation.confirmation ? " Not yet confirmed in one run." : "");
   }
   if (facts.baseline == nullptr) return "none yet: the baseline has not been measured.";
   if (facts.wins.empty()) {

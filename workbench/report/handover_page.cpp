@@ -210,7 +210,10 @@ std::string decision_point(const Page& page) {
   const std::string start = code(page.facts.start, 60);
   Table table({"option", "take it if", "what it costs"});
   const outcome::Recommendation& made = page.conclusion.recommendation;
-  if (advises_change(page)) {
+  if (!made.develop.empty()) {
+    table.row({"A: use " + told(outcome::rivals_to_use(page.conclusion)),
+               "the time counts now: no variant here is ahead of them", "nothing more to run"});
+  } else if (advises_change(page)) {
     table.row({fmt::format("A: {} {}", made.advice == outcome::Advice::adopt ? "adopt" : "dispatch",
                            taken_words(page)),
                slower.empty() ? std::string("the gain is enough: no problem got slower")

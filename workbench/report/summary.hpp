@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Private to report: the report of two pages (summary_page.cpp): words for its figures and what it
 // says of results and cost (summary_results.cpp), of causes (summary_reasons.cpp), of tries and
-// next steps (summary_steps.cpp).
+// next steps (summary_steps.cpp), of the decision (summary_decision.cpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "report/phrases.hpp"
+#include "session/goals.hpp"
 
 namespace wb::report::two_pages {
 
@@ -54,11 +56,26 @@ std::vector<std::string> reasons(const Page& page);
 /// What the iterations tried and what came of each.
 std::string tried_section(const Page& page, const Size& size);
 
+/// A goal and what came of it: Markdown, and its figures where the log has them.
+struct GoalRow {
+  std::string goal, result;
+  session::GoalState state = session::GoalState::undecided;
+  std::optional<double> asked = {}, reached = {};  ///< speedups
+  std::string lowest = {};                         ///< the problem with the smallest speedup
+  std::optional<double> lowest_speedup = {};
+  std::vector<std::int64_t> events = {};
+};
+
 /// One thing to do next.
 struct Step {
   std::string what, gain, effort, risk;
 };
 /// The most useful first; may be empty.
-std::vector<Step> steps_ahead(const Page& page);
+std::vector<Step> steps_ahead(const Page& page, const std::vector<GoalRow>& goals);
+
+/// The conditions under which the recommendation holds, and what going on would cost.
+std::string decision(const Page& page);
+/// The name of the device; empty where the log does not have it.
+std::string device_of(const Facts& facts);
 
 }  // namespace wb::report::two_pages

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "core/ascii.hpp"
 #include "core/json.hpp"
@@ -16,8 +17,8 @@
 
 namespace wb::report::two_pages {
 
-using session::CostItem;
 using session::Fact;
+using session::GoalState;
 using session::SessionStatus;
 
 namespace {
@@ -27,15 +28,18 @@ constexpr std::size_t k_most_words = 860;
 // Goals
 // -------------------------------------------------------------------------------------------
 
-/// One row of the table of goals.
-struct GoalRow {
-  std::string goal, result;
-  session::GoalState state = session::GoalState::undecided;
-};
+/// The number before the words, as 1.20 in "geometric mean 1.20 asked for".
+std::optional<double> number_before(std::string_view said, std::string_view words) {
+  const std::size_t end = said.find(words);
+  if (end == std::string_view::npos) return {};
+  const std::string_view before = said.substr(0, end);
+  return ascii::number<double>(before.substr(before.rfind(' ') + 1));
+}
 
-/// A goal of a playbook that noted what came of it: "NAME: …, 1.181 reached; …; goal missed".
+/// A goal of a playbook that noted what came of it: "NAME: geometric mean 1.20 asked for, 1.181
+/// reached; lowest PROBLEM 1.137; goal missed".
 std::optional<GoalRow> noted_goal(const Fact& note) {
-  constexpr std::string_view k_state = "; goal ";
+  constexpr std::string_view k_state = "; goal ", k_lowest = "; lowest ";
   const std::string said = text(note.payload, "text");
   const std::size_t colon = said.find(": "), state = said.find(k_state);
   if (colon == std::string::npos || state == std::string::npos || colon > state) return {};
@@ -44,17 +48,37 @@ std::optional<GoalRow> noted_goal(const Fact& note) {
   if (found != "reached" && found != "missed") return {};
   const std::size_t figures = said.find(';');
   if (figures < colon) return {};
-  return GoalRow{inline_text(said.substr(0, colon), 60),
-                 inline_text(said.substr(colon + 2, figures - colon - 2), 80) + cite(note.seq),
-                 found == "reached" ? session::GoalState::reached : session::GoalState::missed};
+  const std::string result = said.substr(colon + 2, figures - colon - 2);
+  GoalRow row{.goal = inline_text(said.substr(0, colon), 60),
+              .result = inline_text(result, 80) + cite(note.seq),
+              .state = found == "reached" ? GoalState::reached : GoalState::missed};
+  row.asked = number_before(result, " asked for");
+  row.reached = number_before(result, " reached");
+  row.events = {note.seq};
+  if (const std::size_t at = said.find(k_lowest); at != std::string::npos) {
+    const std::size_t from = at + k_lowest.size();
+    const std::string lowest = said.substr(from, said.find(';', from) - from);
+    const std::size_t end = lowest.rfind(' ');
+    row.lowest = lowest.substr(0, end);
+    if (end != std::string::npos) {
+      row.lowest_speedup = ascii::number<double>(std::string_view(lowest).substr(end + 1));
+    }
+  }
+  return row;
 }
 
 /// Missed goals first, then undecided ones.
 std::vector<GoalRow> goals_shown(const Page& page) {
   std::vector<GoalRow> rows;
   for (const auto& [goal, result] : session::goals_of(page.facts.view)) {
-    rows.push_back(
-        {code(goal.text, 100), goal_words(goal, result) + cite_ends(result.events), result.state});
+    rows.push_back({.goal = code(goal.text, 100),
+                    .result = goal_words(goal, result) + cite_ends(result.events),
+                    .state = result.state,
+                    .asked = goal.at_least,
+                    .reached = result.value,
+                    .lowest = result.lowest,
+                    .lowest_speedup = {},
+                    .events = result.events});
   }
   if (rows.empty()) {
     for (const Fact& note : page.facts.view.notes) {
@@ -62,9 +86,7 @@ std::vector<GoalRow> goals_shown(const Page& page) {
     }
   }
   const auto rank = [](const GoalRow& row) {
-    return row.state == session::GoalState::missed      ? 0
-           : row.state == session::GoalState::undecided ? 1
-                                                        : 2;
+    return row.state == GoalState::missed ? 0 : row.state == GoalState::undecided ? 1 : 2;
   };
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const GoalRow& a, const GoalRow& b) { return rank(a) < rank(b); });
@@ -76,7 +98,7 @@ std::string goal_summary(const std::vector<GoalRow>& rows) {
   std::size_t reached = 0;
   std::string others;
   for (const GoalRow& row : rows) {
-    if (row.state == session::GoalState::reached) {
+    if (row.state == GoalState::reached) {
       ++reached;
       continue;
     }
@@ -129,148 +151,77 @@ std::string budget_of(const Json& budget) {
   return out + (is_zero ? ". With a budget of zero no iteration may run." : ".");
 }
 
-std::string asked_section(const Page& page, const std::vector<GoalRow>& goals, const Size& size) {
-  const Facts& facts = page.facts;
+/// "11 problems of suite `n6`, 2 more held out [e1]".
+std::string suite_words(const Facts& facts) {
   const Json& opened = facts.view.opened.payload;
   const auto held_out = static_cast<std::size_t>(
       std::count_if(facts.suite.begin(), facts.suite.end(),
                     [](const SuiteEntry& entry) { return entry.held_out; }));
   const std::string suite = text(field(opened, "suite"), "name");
-  std::string rivals;
-  for (const auto& [name, rival] : facts.rivals) {
-    rivals += (rivals.empty() ? "" : ", ") + code(name, 40);
-  }
-  std::string out = "## What was asked\n\n" + goal_section(goals, size);
-  out += fmt::format("Make {} faster on {}{}{}{}. What counts is {}, {}. {}",
-                     facts.start.empty() ? std::string("a kernel") : code(facts.start, 60),
+  return fmt::format("{}{}{}{}",
                      facts.suite.empty() ? std::string("problems that the log does not name")
                                          : of_problems(facts.suite.size() - held_out),
                      suite.empty() ? "" : " of suite " + code(suite, 40),
                      held_out > 0 ? fmt::format(", {} more held out", held_out) : "",
-                     cite(facts.view.opened.seq), rule_of(facts),
-                     inline_text(facts.plan_label(facts.plan), 30),
-                     rivals.empty() ? "No rival was named." : "Rivals: " + rivals + ".");
+                     cite(facts.view.opened.seq));
+}
+
+/// The rivals of the session and those that were compared on the problems advised about.
+std::string rivals_asked(const Page& page) {
+  std::set<std::string> names;
+  for (const auto& [name, rival] : page.facts.rivals) names.insert(name);
+  if (const outcome::Group* group = page.conclusion.main_group()) {
+    for (const outcome::ProblemOutcome& problem : group->problems) {
+      for (const outcome::Standing& standing : problem.standings) {
+        if (!standing.rival.empty()) names.insert(std::string(base_name(standing.rival)));
+      }
+    }
+  }
+  std::string rivals;
+  for (const std::string& name : names) rivals += (rivals.empty() ? "" : ", ") + code(name, 40);
+  return rivals.empty() ? "No rival was named." : "Rivals: " + rivals + ".";
+}
+
+/// What the session was for. One that ended without an iteration measured and changed nothing.
+std::string purpose(const Page& page) {
+  const Facts& facts = page.facts;
   const outcome::Group* group = page.conclusion.main_group();
-  if (group != nullptr && !group->is_suite) {
-    out += fmt::format(" {} were compared between iterations, {}{}{}: the result is about these.",
-                       of_problems(group->problems.size()), inline_text(group->plan, 20),
-                       group->regime.empty() ? "" : " ", inline_text(group->regime, 20));
+  const bool is_beside = group != nullptr && !group->is_suite;
+  const std::string start = facts.start.empty() ? std::string("a kernel") : code(facts.start, 60);
+  const std::string rule =
+      fmt::format("What counts is {}, {}. {}", rule_of(facts),
+                  inline_text(facts.plan_label(facts.plan), 30), rivals_asked(page));
+  const std::string regime =
+      is_beside ? inline_text(group->plan + (group->regime.empty() ? "" : " ") + group->regime, 40)
+                : std::string();
+  const bool is_survey =
+      facts.tries.empty() && group != nullptr && facts.view.status == SessionStatus::closed;
+  if (!is_survey) {
+    std::string out = fmt::format("Make {} faster on {}. {}", start, suite_words(facts), rule);
+    if (is_beside) {
+      out += fmt::format(" {} were compared between iterations, {}: the result is about these.",
+                         of_problems(group->problems.size()), regime);
+    }
+    return out;
   }
-  return out + budget_of(field(opened, "budget")) + "\n\n";
+  if (!is_beside) {
+    const bool has_rivals = group->by_problem.over_rival.measured() > 0;
+    return fmt::format("Measure {}{} on {}. {}", start, has_rivals ? " beside rivals" : "",
+                       suite_words(facts), rule);
+  }
+  return fmt::format(
+      "Measure kernels beside rivals on {}, {}. {} The session was opened with {} on {}; the "
+      "result is not about that.",
+      of_problems(group->problems.size()), regime, rivals_asked(page), start, suite_words(facts));
 }
 
-// Decision
+std::string asked_section(const Page& page, const std::vector<GoalRow>& goals, const Size& size) {
+  return "## What was asked\n\n" + goal_section(goals, size) + purpose(page) +
+         budget_of(field(page.facts.view.opened.payload, "budget")) + "\n\n";
+}
+
+// The page
 // ----------------------------------------------------------------------------------------
-
-std::string device_of(const Facts& facts) {
-  if (!facts.view.environment) return {};
-  return text(field(facts.view.environment->payload, "device"), "name");
-}
-
-/// What other plans say of the incumbent, where it is what is recommended.
-std::string other_plans(const Page& page) {
-  std::string out;
-  if (!takes_incumbent(page)) return out;
-  for (const std::string& plan : page.facts.plans) {
-    if (plan == page.facts.plan || !is_rival_compared(page)) continue;
-    const std::string cell = sdpa_cell(page, plan);
-    if (cell == "not measured" || cell == "not on every problem") continue;
-    out += fmt::format("- Under {} it is, over the rivals: {}.\n", inline_text(plan, 20), cell);
-  }
-  return out;
-}
-
-std::string conditions(const Page& page) {
-  const outcome::Outcome& made = page.conclusion;
-  const outcome::Group& group = *made.main_group();
-  const outcome::Losses losses = outcome::losses_of(made);
-  const std::string device = device_of(page.facts);
-  std::string out =
-      fmt::format("- It holds for problems like these{}, {}.\n",
-                  device.empty() ? std::string() : " on " + inline_text(device, 60),
-                  group.is_suite ? inline_text(page.facts.plan_label(page.facts.plan), 30)
-                                 : inline_text(group.plan + " " + group.regime, 40));
-  if (made.recommendation.confirmation) {
-    out += "- The parts were measured in separate runs: confirm them in one first.\n";
-  }
-  if (!made.recommendation.keep_rival.empty()) {
-    out += fmt::format("- A rival is faster on {}: {}. Keep it there.\n",
-                       of_problems(made.recommendation.keep_rival.size()),
-                       problem_names(group, made.recommendation.keep_rival, 4));
-  }
-  if (!losses.to_start.empty()) {
-    out += "- If these matter, keep the start for them: " + named(losses.to_start) + ".\n";
-  }
-  out += other_plans(page);
-  for (const auto& [name, rival] : page.facts.rivals) {
-    if (rival.version_seq == 0) continue;
-    out += fmt::format("- Measure again when {} changes; it was {}{}.\n", code(name, 40),
-                       inline_text(rival.version, 60), cite(rival.version_seq));
-    break;
-  }
-  if (page.facts.view.status != SessionStatus::closed) {
-    out += "- The session is not closed, so this may change.\n";
-  }
-  return out;
-}
-
-/// What going on and stopping would cost.
-std::string options(const Page& page) {
-  double device_s = 0, usd = 0;
-  bool is_priced = true, is_listed = false;
-  std::size_t n = 0;
-  for (const session::IterationView* iteration : page.facts.tries) {
-    if (!iteration->closed) continue;
-    const auto found = iteration->ledger.items.find(CostItem::device);
-    if (found != iteration->ledger.items.end()) device_s += found->second.quantity;
-    const session::Ledger::Total total = page.facts.prices.priced(iteration->ledger).total();
-    usd += total.usd;
-    is_priced = is_priced && total.complete;
-    is_listed = is_listed || total.is_listed;
-    ++n;
-  }
-  std::string out = "Or go on with the next steps";
-  if (n > 0) {
-    const auto tries = static_cast<double>(n);
-    out += fmt::format(": an iteration took {} of the device", duration(device_s / tries));
-    if (is_priced && usd > 0) {
-      out += fmt::format(" and ${}{}", fixed(usd / tries, usd / tries < 0.1 ? 3 : 2),
-                         list_mark(is_listed));
-    }
-    out += " on average";
-  }
-  return out + ". Or stop: the session keeps everything.\n\n";
-}
-
-std::string decision(const Page& page) {
-  const session::SessionView& view = page.facts.view;
-  std::string out = "## Decision\n\n";
-  const bool is_start = page.conclusion.recommendation.advice == outcome::Advice::keep_start;
-  if (page.conclusion.main_group() == nullptr || !(is_start || advises_change(page))) {
-    out += advice(page) + "\n\n";
-  } else {
-    out +=
-        (advises_change(page) ? std::string("Take the recommendation if these hold:")
-                              : told("Keep the start: " + outcome::start_reason(page.conclusion) +
-                                     ". What to know of that:")) +
-        "\n\n" + conditions(page) + "\n" + options(page);
-  }
-  if (view.closed) {
-    const std::string said = text(view.closed->payload, "recommendation");
-    if (!said.empty()) {
-      out += fmt::format("The author advised{}: {}\n\n", cite(view.closed->seq), brief(said, 200));
-    }
-  }
-  if (!view.decisions.empty()) {
-    const Fact& last = view.decisions.back();
-    const std::string reason = text(last.payload, "reason");
-    out += fmt::format("Decided{}: {}: {}{}\n\n", cite(last.seq),
-                       brief(text(last.payload, "question"), 160),
-                       brief(text(last.payload, "choice"), 100),
-                       reason.empty() ? "" : " (" + brief(reason, 160) + ")");
-  }
-  return out;
-}
 
 std::string step_table(const std::vector<Step>& steps, const Size& size) {
   std::string out = "## What is next\n\n";
@@ -281,9 +232,6 @@ std::string step_table(const std::vector<Step>& steps, const Size& size) {
   }
   return out + table.str() + "\n";
 }
-
-// The page
-// ----------------------------------------------------------------------------------------
 
 std::string heading(const Page& page) {
   const session::SessionView& view = page.facts.view;
@@ -317,7 +265,9 @@ std::string digest(const Page& page, const std::vector<GoalRow>& goals,
   };
   if (!goals.empty()) line("Goals", goal_summary(goals));
   line("Recommendation", advice(page));
-  line("Result", result_words(page));
+  // The headline figure of a dispatch rests on parts that were measured in separate runs.
+  const bool is_open = page.conclusion.recommendation.confirmation.has_value();
+  line("Result", result_words(page) + (is_open ? " Not yet confirmed in one run." : ""));
   line("Lost", lost_words(page));
   line("Cause", why.front());
   line("Cost", cost_words(page));
@@ -384,8 +334,8 @@ std::string render_summary(const session::SessionView& view) {
                                two_pages::Size{5, 4, 40}, two_pages::Size{4, 3, 30},
                                two_pages::Size{3, 2, 24}};
   const Page page(view);
-  const two_pages::Parts parts{two_pages::goals_shown(page), two_pages::reasons(page),
-                               two_pages::steps_ahead(page)};
+  two_pages::Parts parts{two_pages::goals_shown(page), two_pages::reasons(page), {}};
+  parts.steps = two_pages::steps_ahead(page, parts.goals);
   std::string out;
   for (const two_pages::Size& size : k_sizes) {
     out = two_pages::assembled(page, parts, size);

@@ -188,6 +188,75 @@ void add_confirmation(const Page& page, std::vector<Step>& steps) {
                    gain, "one comparison", k_only_measures});
 }
 
+/// Whether the causes of what is recommended were decided, and one is supported.
+bool is_cause_known(const Page& page) {
+  const auto& causes = page.facts.view.causes;
+  return causes && !causes_of(causes->payload, "supported").empty() &&
+         is_recommended(page, text(causes->payload, "subject"));
+}
+
+/// The roadmap's first step that promises a gain; nullptr where it has none for what is
+/// recommended.
+const Json* first_of_roadmap(const Page& page) {
+  const auto& roadmap = page.facts.view.roadmap;
+  if (!roadmap || !is_recommended(page, text(roadmap->payload, "incumbent"))) return nullptr;
+  for (const Json& entry : list_of(roadmap->payload, "entries")) {
+    if (number(entry, "expected").value_or(0) >= k_least_gain) return &entry;
+  }
+  return nullptr;
+}
+
+/// What would help there: the roadmap's idea, else the cause that the page names, else what to find
+/// out.
+std::string cure_words(const Page& page) {
+  if (const Json* entry = first_of_roadmap(page)) {
+    return fmt::format("try {} ({})", inline_text(text(*entry, "title"), 60),
+                       code(text(*entry, "technique"), 40));
+  }
+  return is_cause_known(page) ? "begin with its cause (above)" : "find out first what limits it";
+}
+
+/// By which factor a missed goal was missed; 0 where the log does not say. One without a figure of
+/// its own wanted no rival to be faster.
+double missed_by(const GoalRow& row) {
+  if (row.asked && row.reached && *row.reached > 0) return *row.asked / *row.reached;
+  if (!row.asked && row.lowest_speedup && *row.lowest_speedup > 0) return 1 / *row.lowest_speedup;
+  return 0;
+}
+
+/// The goal that was missed by most, and the others by number.
+void add_missed_goals(const Page& page, const std::vector<GoalRow>& goals,
+                      std::vector<Step>& steps) {
+  const GoalRow* worst = nullptr;
+  std::size_t n = 0;
+  for (const GoalRow& row : goals) {
+    if (row.state != session::GoalState::missed) continue;
+    ++n;
+    if (worst == nullptr || missed_by(row) > missed_by(*worst)) worst = &row;
+  }
+  if (worst == nullptr) return;
+  std::string what = "Reach the goal " + worst->goal;
+  // A playbook may call the problem otherwise than the page does.
+  const outcome::Group* group = page.conclusion.main_group();
+  const bool is_named = group != nullptr && !worst->lowest.empty() &&
+                        std::any_of(group->problems.begin(), group->problems.end(),
+                                    [&](const outcome::ProblemOutcome& problem) {
+                                      return problem.name == worst->lowest;
+                                    });
+  if (is_named) what += ", weakest on " + inline_text(worst->lowest, 60);
+  if (worst->lowest_speedup) what += fmt::format(", {} at worst", speedup(worst->lowest_speedup));
+  what += ": " + cure_words(page);
+  if (n > 1) what += fmt::format(". Then {} more missed", n - 1);
+  const double factor = missed_by(*worst);
+  const std::string amount =
+      factor > 1 ? fmt::format("{}x {}", fixed(factor, factor < 1.1 ? 3 : 2),
+                               worst->asked ? "short of the goal" : "behind the rival there")
+                 : std::string("not known");
+  steps.push_back({what, amount + cite_ends(worst->events), iteration_effort(page),
+                   is_cause_known(page) ? "medium: its cause may be another one"
+                                        : "high: its cause is not decided"});
+}
+
 void add_gap(const Page& page, std::vector<Step>& steps) {
   const std::vector<outcome::Loss> lost = outcome::losses_of(page.conclusion).to_rivals;
   if (lost.empty() || !(lost.front().figure.speedup > 0)) return;
@@ -197,15 +266,12 @@ void add_gap(const Page& page, std::vector<Step>& steps) {
   if (lost.size() > 1) {
     what += fmt::format(", then on {} more", lost.size() - 1);
   }
-  const auto& causes = page.facts.view.causes;
-  const bool is_known = causes && !causes_of(causes->payload, "supported").empty() &&
-                        is_recommended(page, text(causes->payload, "subject"));
-  steps.push_back(
-      {what,
-       fmt::format("up to {} there{}", speedup(1 / worst.figure.speedup),
-                   cite_ends(worst.figure.events)),
-       iteration_effort(page),
-       is_known ? "medium: its cause may be another one" : "high: its cause is not decided"});
+  steps.push_back({what,
+                   fmt::format("up to {} there{}", speedup(1 / worst.figure.speedup),
+                               cite_ends(worst.figure.events)),
+                   iteration_effort(page),
+                   is_cause_known(page) ? "medium: its cause may be another one"
+                                        : "high: its cause is not decided"});
 }
 
 /// The roadmap's steps that promise a gain.
@@ -275,10 +341,21 @@ void add_unmeasured_ideas(const Page& page, std::vector<Step>& steps) {
   }
 }
 
+/// Of the problems with room the one that is lost to a rival by most, else the one with most room.
+const Headroom& room_to_explain(const Page& page, const std::vector<Headroom>& rooms) {
+  for (const outcome::Loss& lost : outcome::losses_of(page.conclusion).to_rivals) {
+    const auto found = std::find_if(rooms.begin(), rooms.end(), [&](const Headroom& room) {
+      return room.factor >= k_least_room && page.facts.title(room.problem) == lost.problem;
+    });
+    if (found != rooms.end()) return *found;
+  }
+  return rooms.front();
+}
+
 void add_room(const Page& page, std::vector<Step>& steps) {
   const auto rooms = headroom(page);
   if (rooms.empty() || rooms.front().factor < k_least_room) return;
-  const Headroom& most = rooms.front();
+  const Headroom& most = room_to_explain(page, rooms);
   // Room of the start says nothing of a variant that was only compared.
   if (!is_recommended(page, page.facts.view.incumbent)) return;
   steps.push_back(
@@ -301,11 +378,12 @@ void add_rival(const Page& page, std::vector<Step>& steps) {
 
 }  // namespace
 
-std::vector<Step> steps_ahead(const Page& page) {
+std::vector<Step> steps_ahead(const Page& page, const std::vector<GoalRow>& goals) {
   std::vector<Step> steps;
   add_open_work(page, steps);
   add_confirmation(page, steps);
   add_rival(page, steps);
+  add_missed_goals(page, goals, steps);
   add_gap(page, steps);
   add_roadmap(page, steps);
   add_undecided(page, steps);

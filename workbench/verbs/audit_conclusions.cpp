@@ -141,6 +141,7 @@ class ConclusionReader {
     if (reading::has(words.substr(0, 16), "eep the start") && is_changed()) {
       add("keep the start", "another variant is shown faster");
     }
+    read_rivals_first(words);
     read_variants(words.substr(0, words.find(';')));
     // "keep the rivals for a, b", "keep torch_a on a, b; confirm by …".
     const std::size_t at = words.find("keep ");
@@ -154,6 +155,21 @@ class ConclusionReader {
             group->by_problem.variants[faster] + " is faster than the rivals there");
       }
     }
+  }
+
+  /// Where a rival is faster on every problem, the rivals are named before any own variant.
+  void read_rivals_first(std::string_view words) {
+    const outcome::Recommendation& made = m_made.recommendation;
+    const outcome::Group* group = m_made.main_group();
+    const std::vector<NamedVariant> own = variants_in(words);
+    if (made.develop.empty() || group == nullptr || own.empty()) return;
+    const std::string_view before = words.substr(0, words.find(own.front().label));
+    const bool is_first =
+        std::any_of(made.keep_rival.begin(), made.keep_rival.end(), [&](std::size_t at) {
+          const auto* standing = group->problems[at].find(group->by_problem.variants[at]);
+          return standing != nullptr && reading::names(before, standing->rival);
+        });
+    if (!is_first) add("use " + own.front().label + " first", "a rival is faster on every problem");
   }
 
   /// The variants to take, each with its number of problems: "dispatch: a@1 on 8, b@2 on 3 (x, y)".
@@ -172,7 +188,8 @@ class ConclusionReader {
         check_part(one, *part);
       }
     }
-    if (reading::has(words, " more")) return;  // a long list names the largest parts
+    if (reading::has(words, " more")) return;            // a long list names the largest parts
+    if (!m_made.recommendation.develop.empty()) return;  // nothing of them is to be used
     for (const outcome::Part& part : parts) {
       const bool is_named = std::any_of(taken.begin(), taken.end(), [&](const NamedVariant& one) {
         return one.label == part.variant;

@@ -91,6 +91,7 @@ TEST_CASE("iterations are advised only where nothing was measured beside the sta
   CHECK(surveyed.recommendation.advice == Advice::keep_start);
   CHECK(surveyed.chosen()->over_rival.slower.size() == 2);
   CHECK(surveyed.recommendation.keep_rival == std::vector<std::size_t>{0, 1});
+  CHECK(surveyed.recommendation.develop == "base@1");
 }
 
 TEST_CASE("over a suite of one problem the suite's comparison is that problem's") {
@@ -124,6 +125,8 @@ TEST_CASE("one win is adopted, with its figures over start and rival") {
   CHECK(choice.over_rival.faster == std::vector<std::size_t>{0});
   CHECK(choice.over_rival.slower == std::vector<std::size_t>{1});
   CHECK(outcome.recommendation.keep_rival == std::vector<std::size_t>{1});
+  CHECK(outcome.recommendation.parts[0].problems == std::vector<std::size_t>{0});
+  CHECK(outcome.recommendation.develop.empty());
   CHECK(over_start(outcome, 0, "new@2").events.size() == 1);
 }
 

@@ -95,11 +95,96 @@ TEST_CASE("where every rival is faster the words do not say ahead of it") {
                   .role = "rival"});
   }
   const Outcome outcome = outcome_of(story.view());
-  CHECK(says(headline(outcome), "keep the start base@1; ahead of torch_a on 0 of 2, behind on 2"));
-  CHECK(
-      advice_words(outcome) ==
-      "Keep the start base@1: no other variant was measured; on every problem measured a rival is "
-      "faster; keep torch_a on small, large.");
+  CHECK(says(headline(outcome),
+             "use torch_a on 2; the best own choice is ahead of torch_a on 0 of 2, behind on 2"));
+  CHECK(advice_words(outcome) ==
+        "Use torch_a on all 2 problems: it is ahead of the best variant here. The best own choice "
+        "reaches 0.500x of it on average. Develop the start base@1 further: no other variant was "
+        "measured.");
+}
+
+namespace {
+
+/// new@2 is the best single variant and wide@3 faster on the large problem; each is behind a rival
+/// of its own.
+Story behind_everywhere() {
+  Story story = dispatched();
+  story.add(2, {.problem = k_small,
+                .candidate = "new@2",
+                .against = "torch_b",
+                .speedup = 0.4,
+                .role = "rival"});
+  story.add(2, {.problem = k_large,
+                .candidate = "wide@3",
+                .against = "torch_a",
+                .speedup = 0.5,
+                .role = "rival"});
+  return story;
+}
+
+}  // namespace
+
+TEST_CASE("where a rival is faster on every problem the rivals come first") {
+  const Outcome outcome = outcome_of(behind_everywhere().view());
+  CHECK(outcome.recommendation.develop == "new@2");
+  CHECK_FALSE(outcome.recommendation.confirmation);
+  const std::string advice = advice_words(outcome);
+  INFO(advice);
+  CHECK(advice.starts_with(
+      "Use torch_a on 1 problem and torch_b on 1: each is ahead of the best variant here. The best "
+      "own choice reaches 0.4"));
+  CHECK(says(advice, " of them on average. Develop new@2 further: it is the best single variant."));
+  CHECK_FALSE(says(advice, "ispatch"));
+  CHECK_FALSE(says(advice, "confirm"));
+  CHECK(headline(outcome).starts_with("use torch_a on 1, torch_b on 1; the best own choice is "));
+  CHECK(rivals_to_use(outcome) == "torch_a on 1, torch_b on 1");
+  const Json made = to_json(outcome)["recommendation"];
+  CHECK(made["advice"] == "use_rivals");
+  CHECK(made["develop"] == "new@2");
+  CHECK(made["confirm"].is_null());
+  CHECK(made["keep_rival"].size() == 2);
+  // The best choice of own variants stays known.
+  CHECK(outcome.chosen()->variants == std::vector<std::string>{"new@2", "wide@3"});
+}
+
+TEST_CASE("a part of a dispatch that is behind a rival is neither used nor confirmed") {
+  Story story = dispatched();
+  story.add(2, {.problem = k_large,
+                .candidate = "wide@3",
+                .against = "torch_a",
+                .speedup = 0.5,
+                .role = "rival"});
+  const Outcome outcome = outcome_of(story.view());
+  CHECK(outcome.recommendation.develop.empty());
+  CHECK(outcome.recommendation.advice == Advice::adopt);
+  REQUIRE(outcome.recommendation.parts.size() == 1);
+  CHECK(outcome.recommendation.parts[0].variant == "new@2");
+  CHECK(outcome.recommendation.parts[0].problems == std::vector<std::size_t>{0});
+  CHECK_FALSE(outcome.recommendation.confirmation);
+  CHECK_FALSE(outcome.takes("wide@3"));
+  CHECK(advice_words(outcome) == "Use new@2 in place of the start; keep torch_a on large.");
+}
+
+TEST_CASE("the start stays where another variant is faster only behind a rival") {
+  Story story;
+  story.baseline();
+  story.iteration(1, "wide@3", "no_gain");
+  for (const char* problem : {k_small, k_large}) {
+    const bool is_large = std::string(problem) == k_large;
+    story.add(0, {.problem = problem,
+                  .candidate = "base@1",
+                  .against = "torch_a",
+                  .speedup = is_large ? 0.5 : 2,
+                  .phase = "baseline",
+                  .role = "rival"});
+    story.add(1, {.problem = problem,
+                  .candidate = "wide@3",
+                  .against = "base@1",
+                  .speedup = is_large ? 1.5 : 0.5});
+  }
+  CHECK(advice_words(outcome_of(story.view())) ==
+        "Keep the start base@1: another variant is faster only where a rival is faster still; keep "
+        "torch_a on large.");
 }
 
 TEST_CASE("the advice to keep the start says why") {

@@ -87,11 +87,11 @@ TEST_CASE("a session without iterations says so", "[report][missing]") {
   close_session(log, "finished");
   const std::string page = render_session(log.view());
   CHECK(line_with(page, "- **Gain:**").find("none yet: no iteration was run") != std::string::npos);
-  CHECK(line_with(page, "- **Recommendation:**").find("Keep the start") != std::string::npos);
+  CHECK(line_with(page, "- **Recommendation:**").find("Develop the start") != std::string::npos);
   CHECK(page.find("## Hypotheses\n\nNone was stated.") != std::string::npos);
 }
 
-TEST_CASE("a session in which everything failed keeps its start", "[report][missing]") {
+TEST_CASE("a session in which everything failed goes on from its start", "[report][missing]") {
   LogBuilder log;
   open_session(log);
   run_baseline(log);
@@ -100,7 +100,7 @@ TEST_CASE("a session in which everything failed keeps its start", "[report][miss
   const std::string page = render_session(log.view());
   CHECK(line_with(page, "- **Outcome:**").find("3 invalid") != std::string::npos);
   CHECK(line_with(page, "- **Gain:**").find("none:") != std::string::npos);
-  CHECK(line_with(page, "- **Recommendation:**").find("Keep the start") != std::string::npos);
+  CHECK(line_with(page, "- **Recommendation:**").find("Develop the start") != std::string::npos);
   CHECK(page.find("its hypothesis was never measured") != std::string::npos);
 }
 

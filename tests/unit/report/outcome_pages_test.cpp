@@ -95,6 +95,7 @@ TEST_CASE("a variant that is ahead on some problems is dispatched there", "[repo
   CHECK(tells(recommendation(page), "Dispatch by problem: narrow@2 on 1, wide@3 on 1 (large)"));
   CHECK(tells(recommendation(page), "`sdpa-wb compare wide@3 narrow@2`"));
   CHECK(tells(line_with(page, "- **Gain:**"), "ahead of torch_a on 2 of 2, 1.55x ["));
+  CHECK(tells(line_with(page, "- **Gain:**"), "Not yet confirmed in one run."));
   CHECK(tells(line_with(page, "- **Lost:**"), "0 of 2 problems to "));
   CHECK(tells(line_with(page, "| dispatch"), "take `narrow@2` on 1, `wide@3` on 1"));
   // The incumbent's figures are marked as such.
@@ -137,6 +138,28 @@ TEST_CASE("what steps together lose to the start is on the first screen", "[repo
               "The incumbent `second@3` alone is slower than the start: small 0.90"));
   CHECK(tells(recommendation(page), "Dispatch by problem: "));
   CHECK(tells(recommendation(page), "first@2 on 1"));
+}
+
+TEST_CASE("where a rival is faster everywhere each page says to use it", "[report][outcome]") {
+  Story story;
+  story.baseline();
+  story.iteration(1, "mine@2", "win");
+  for (const char* problem : {k_small, k_large}) {
+    story.add(1, {.problem = problem, .candidate = "mine@2", .against = "base@1", .speedup = 2});
+    story.add(1, {.problem = problem,
+                  .candidate = "mine@2",
+                  .against = "torch_a",
+                  .speedup = 0.5,
+                  .role = "rival"});
+  }
+  const session::SessionView view = story.close().view();
+  const std::string page = report::render_session(view);
+  CHECK(tells(recommendation(page), "Use torch_a on all 2 problems"));
+  CHECK(tells(line_with(page, "| use the rivals"), "take torch_a on 2"));
+  CHECK_FALSE(tells(page, "| adopt"));
+  const std::string handover = report::render_handover(view);
+  CHECK(tells(handover, "| A: use torch_a on 2"));
+  CHECK_FALSE(tells(handover, "A: adopt"));
 }
 
 TEST_CASE("a session with nothing beside its start is told to go on", "[report][outcome]") {

@@ -185,10 +185,8 @@ TEST_CASE("next steps come from facts and cite them", "[report][reader]") {
   log.view().noise_floors[0].payload["floor_frac"] = 0.08;
   const std::string steps = section_of(render_session(log.view()), "Next steps");
   for (const char* words :
-       {"1. Dispatch by problem: cpu_tiled@1f0c44a1 on 1, cpu_unfused@5a11ce00 on 1 (decode); keep "
-        "torch_cpu on decode; confirm by `sdpa-wb compare cpu_unfused@5a11ce00 "
-        "cpu_tiled@1f0c44a1` in one run on decode.",
-        // The start is taken there, so the gap is the start's.
+       {"1. Use cpu_tiled@1f0c44a1 in place of the start; keep torch_cpu on decode.",
+        // The start is the best variant there, so the gap is the start's.
         "Close the gap on decode: 0.44x [0.43, 0.45] [e25] of torch_cpu.",
         "Look at decode: it runs at 11 % of its bound, so at most 9.1x is left [e",
         "Look at prefill: it runs at 24 % of its bound, so at most 4.2x is left [e",

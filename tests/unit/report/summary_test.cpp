@@ -111,6 +111,7 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "$0.87 (list price)", "no gain overall, used on 3",
            "8 iterations closed after the baseline: 4 won, 3 gained nothing, 1 abandoned.",
            "1.85x instead of 1.66x over the rivals", "measured in separate runs",
+           "Not yet confirmed in one run.",
            // 4 of the 11 problems are short; the three that the dispatch is about are none of them.
            "What limits it now on 4 of 11 problems (n6_S64, n6_S128, n6_S192 and 1 more): the cost "
            "of a call. Proof:",
@@ -120,14 +121,21 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "Slower than the start", "refuted", " ..", "What limits it now: the cost of a call"}},
       Statements{
           "n6-baseline",
-          {"sm80_tiled_flash@637b81d9 on 9, sm80_sequential_kv@b8e74f46 on 2 (n6_S4, n6_B8H4)",
+          {"Use torch_flash on 8 problems and torch_default on 3: each is ahead of the best "
+           "variant here. The best own choice reaches 0.224x of them on average. Develop "
+           "sm80_tiled_flash@637b81d9 further",
+           "Use the rivals if these hold:",
+           "`sm80_tiled_flash@637b81d9` must become 4.67x faster on average",
+           "Measure again when `torch_flash` or `torch_default` changes; they were cuda 13.0",
            "0.224x [0.221, 0.227] over the fastest rival", "11 of 11 problems to a rival: n6_B8H4",
            "alone is slower than the start on n6_B8H4 0.88x [e2262] to [e5902]",
            "iteration 3, 1.36x [e4786]", "the keys are walked one after another",
-           "0.22x instead of 0.21x over the rivals", "Close the gap to `torch_flash` on n6_B8H4",
+           "Close the gap to `torch_flash` on n6_B8H4", "4 iterations took 4 min",
+           "Baseline and other measurements took 1 min",
            "4 iterations closed after the baseline: 4 won.", "$0.40 (list price)"},
           {"none is supported", "un iterations", "Nothing was shown faster", "rate not given",
-           "refuted", " ..", "What limits it now: matrix units unused"}},
+           "refuted", " ..", "What limits it now: matrix units unused", "Dispatch by problem",
+           "Confirm the dispatch", "Keep it there", "Not yet confirmed"}},
       Statements{"from-benchmarks",
                  {"Use sm80_mma_flash@b4ef2ed2 in place of the start; keep torch_default on "
                   "it3_B8H8S256, it3_B16H8S512.",
@@ -142,8 +150,10 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
           {"Use sm90_cluster_large_hdim@cf713494 in place of the start.", "ahead on 4 of 4.",
            "Over the start it is 8.81x [8.79, 8.83] [e2095].", "0 of 4 problems to a rival.",
            "The one step that won was iteration 3, 8.81x [e2095]: a cluster splits the head dim",
-           "0.70x [e1131]", "0.59x [e1609]", "$0.15 (list price)"},
-          {"3.16x", "un iterations", "split_kv"}},
+           "0.70x [e1131]", "0.59x [e1609]", "$0.15 (list price)",
+           "Measure again when `torch_math` changes; it was",
+           "problems like these 4 on NVIDIA H200, hot burst: f32, B 1, "},
+          {"3.16x", "un iterations", "split_kv", "`torch_default` changes"}},
       Statements{
           "h200-part2-whole",
           {"5 of 6 reached; missed: D 64.", "geometric mean 1.20 asked for, 1.181 reached [e711]",
@@ -152,11 +162,11 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "behind on 1.",
            "1 of 45 problems to a rival: B32_H8_S512_D256_bf16 0.942x of `torch_default` [e1324].",
            "keep torch_default on B32_H8_S512_D256_bf16",
-           "45 problems were compared between iterations, hot sustained",
-           "No iteration was run: kernels were only compared.", "Not debited: 1350 turns",
-           "Why `sm90_wgmma_carry@a5b3a5f4` is ahead is not known"},
+           "Measure kernels beside rivals on 45 problems, hot sustained.", "Reach the goal D 64",
+           "1.016x short of the goal [e711]", "No iteration was run: kernels were only compared.",
+           "Not debited: 1350 turns", "Why `sm90_wgmma_carry@a5b3a5f4` is ahead is not known"},
           {"un iterations", "None yet", "fa_D64", "What limits it now", "0 of 1", "Keep the start",
-           "rate not given", "Nothing was shown faster"}},
+           "rate not given", "Nothing was shown faster", "Make `", "between iterations"}},
       Statements{"hopper-prefill",
                  {"Use sm90_wgmma_carry@03a6216e in place of the start.",
                   "ahead on 3 of 4, undecided on "

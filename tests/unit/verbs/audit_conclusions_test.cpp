@@ -201,6 +201,26 @@ TEST_CASE("variants that a page takes are those of the outcome", "[audit][outcom
   CHECK(printed_in(lead + "second@3 on 1 and 1 more.\n", view).empty());
 }
 
+TEST_CASE("where every rival is faster a page begins with the rivals", "[audit][outcome]") {
+  Story story;
+  story.baseline();
+  for (const char* problem : {k_small, k_large}) {
+    story.add(0, {.problem = problem,
+                  .candidate = "base@1",
+                  .against = "torch_a",
+                  .speedup = 0.5,
+                  .phase = "baseline",
+                  .role = "rival"});
+  }
+  const session::SessionView view = story.close().view();
+  check_own_pages(view);
+  const std::string lead = "- **Recommendation:** ";
+  CHECK(
+      printed_in(lead + "Use torch_a on all 2 problems. Develop base@1 further.\n", view).empty());
+  CHECK(printed_in(lead + "Keep the start base@1: no other was measured; keep torch_a on small.\n",
+                   view) == Printed{"use base@1 first"});
+}
+
 TEST_CASE("what a page counts is what the outcome counts", "[audit][outcome]") {
   const session::SessionView view = two_wins();
   CHECK(printed_in("- **Result:** 2.1x over the fastest rival on average, ahead on 2 of 2.\n", view)

@@ -48,7 +48,7 @@ TEST_CASE("iterations are counted after the baseline, in every answer alike", "[
   }
 }
 
-TEST_CASE("a win is adopted in the status", "[engine][status]") {
+TEST_CASE("a win that is behind its rival is developed further", "[engine][status]") {
   Bench bench;
   bench.worker.subjects["cpu_unfused"] = Bench::with_time(200);
   bench.worker.subjects["cpu_tiled"] = Bench::with_time(100);
@@ -56,9 +56,10 @@ TEST_CASE("a win is adopted in the status", "[engine][status]") {
   bench.open({{"rivals", {"torch_cpu_sdpa"}}});
   bench.iterate();
   const Json status = bench.call("status", Json::object(), bench.session);
-  CHECK(tells_in(status["outcome"], "adopt cpu_tiled@"));
+  CHECK(tells_in(status["outcome"], "use torch_cpu_sdpa on 1; the best own choice is ahead of "));
   CHECK(tells_in(status["outcome"], "ahead of torch_cpu_sdpa on 0 of 1, behind on 1, 0."));
-  CHECK(tells_in(status["advice"], "keep torch_cpu_sdpa on"));
+  CHECK(tells_in(status["advice"], "Use torch_cpu_sdpa on "));
+  CHECK(tells_in(status["advice"], " Develop cpu_tiled@"));
   CHECK(tells_in(status["text"], "\nlost       Slower than a rival: "));
 }
 
@@ -69,6 +70,7 @@ TEST_CASE("status and brief of the kept sessions follow from all their measureme
   CHECK(tells_in(ladder["outcome"], "ahead of the fastest rival on 11 of 11, 1.85x"));
   const Json n6 = of_kept(bench, "status", "n6-baseline");
   CHECK(tells_in(n6["text"], "alone is slower than the start: n6_B8H4 0.88x"));
+  CHECK(tells_in(n6["text"], "\nadvice     Use torch_flash on 8 problems and torch_default on 3"));
   const Json brief = of_kept(bench, "brief", "h200-part2-whole");
   CHECK(tells_in(brief["outcome"], "on 43 of 45"));
   CHECK(tells_in(brief["next"][0], "keep torch_default on B32_H8_S512_D256_bf16"));
