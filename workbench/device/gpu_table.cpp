@@ -47,15 +47,15 @@ constexpr std::string_view k_ada_guide =
     "8.9";
 
 constexpr std::string_view k_a100 = "NVIDIA A100 datasheet";
-constexpr std::string_view k_h100 = "NVIDIA H100 datasheet, tensor rates halved";
-constexpr std::string_view k_h200 = "NVIDIA H200 datasheet, tensor rates halved";
+constexpr std::string_view k_h100 = "NVIDIA H100 datasheet, dense";
+constexpr std::string_view k_h200 = "NVIDIA H200 datasheet, dense";
 constexpr std::string_view k_b200 =
-    "NVIDIA Blackwell Architecture Technical Brief (HGX B200, per GPU), tensor rates halved";
+    "NVIDIA Blackwell Architecture Technical Brief (HGX B200, per GPU), dense";
 constexpr std::string_view k_mi300x = "AMD Instinct MI300X datasheet";
 constexpr std::string_view k_rtx_4000 =
     "NVIDIA RTX 4000 Ada Generation datasheet; f16 and bf16 from its tensor cores at the clock of "
     "its f32 rate";
-constexpr std::string_view k_l4 = "NVIDIA L4 datasheet, tensor rates halved";
+constexpr std::string_view k_l4 = "NVIDIA L4 datasheet, dense";
 constexpr std::string_view k_cdna3_guide = "AMD CDNA 3 architecture white paper (L2: 8 x 4 MB)";
 
 // More specific rows first: the first row whose marks all occur is used.

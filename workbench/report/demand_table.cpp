@@ -20,7 +20,7 @@ constexpr std::size_t k_max_demand_rows = 40;
 
 std::string figure(const Json& figures, const char* key) {
   const auto value = number(figures, key);
-  return value ? fmt::format("{:.3g}", *value) : std::string("-");
+  return value ? significant(*value, 3) : std::string("-");
 }
 
 std::string bytes_cell(std::optional<double> bytes) {
@@ -114,7 +114,7 @@ std::string launch_table(const Facts& facts, const std::vector<Fact>& findings) 
     table.row({inline_text(facts.title(problem), 60), code(text(figures, "kernel"), 60),
                figure(figures, "blocks"), figure(figures, "threads_per_block"), share("units_frac"),
                waves ? fmt::format("{:.2f}", *waves) : "not seen", share("occupancy_frac"),
-               redundancy ? fmt::format("{:.3g}x", *redundancy) : std::string("not known"),
+               redundancy ? significant(*redundancy, 3) + "x" : std::string("not known"),
                cite(finding->seq)});
   }
   return "What each call launches (its main kernel), as a tool saw it; K and V are asked for so "
@@ -133,7 +133,7 @@ std::string thread_table(const Facts& facts, const std::vector<Fact>& findings) 
     if (!threads) continue;
     const auto active = [&](const char* count_key, const char* share_key, const char* without) {
       const auto many = number(figures, count_key), share = number(figures, share_key);
-      return many && share ? fmt::format("{:.3g} ({:.0f} %)", *many, 100 * *share)
+      return many && share ? fmt::format("{} ({:.0f} %)", significant(*many, 3), 100 * *share)
                            : std::string(without);
     };
     const auto lanes = number(figures, "warp_lanes_frac");

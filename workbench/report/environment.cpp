@@ -149,7 +149,7 @@ class FactLine {
 
  private:
   static std::string in_brackets(const std::string& source) {
-    return source.empty() ? source : " (" + inline_text(source, 60) + ")";
+    return source.empty() ? source : " (" + inline_text(readable(source), 60) + ")";
   }
   std::string m_out, m_source;
 };

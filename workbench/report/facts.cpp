@@ -213,6 +213,7 @@ std::string Facts::title(const std::string& problem) const {
 }
 
 std::string Facts::words(std::string said) const {
+  said = readable(std::move(said));
   if (said.find("Hq=") == std::string::npos) return said;
   std::vector<const SuiteEntry*> longest_first;
   for (const SuiteEntry& entry : suite) longest_first.push_back(&entry);

@@ -126,7 +126,8 @@ struct Facts {
   /// The name of a problem on pages: suite name, else a short form of its text; "held-out 1" while
   /// hidden.
   [[nodiscard]] std::string title(const std::string& problem) const;
-  /// Recorded text in which each problem of the suite is replaced by its title.
+  /// Recorded text in readable() numbers, in which each problem of the suite is replaced by its
+  /// title.
   [[nodiscard]] std::string words(std::string said) const;
   [[nodiscard]] bool is_held_out(const std::string& problem) const;
   /// "hot burst" for the objective's plan, else the plan's word.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/format.hpp"
+#include "core/ascii.hpp"
 #include "core/text.hpp"
 
 #include <fmt/format.h>
@@ -15,11 +16,11 @@ constexpr int k_max_ratio_decimals = 4;
 constexpr std::size_t k_max_padding = 72;  ///< longer cells do not widen their column
 constexpr std::size_t k_cited_singly = 3;
 
-/// The number of decimals for `significant` digits.
-int decimals_for(double value, int significant) {
+/// The number of decimals for so many significant digits.
+int decimals_for(double value, int digits) {
   if (value == 0) return 0;
   const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
-  return std::clamp(significant - 1 - magnitude, 0, 9);
+  return std::clamp(digits - 1 - magnitude, 0, 9);
 }
 
 bool rounds_onto_one(std::optional<double> value, int decimals) {
@@ -132,6 +133,59 @@ std::string bytes(double value) {
   const bool whole = size.value == std::floor(size.value);
   return fmt::format(
       "{} {}", fixed(size.value, whole ? 0 : std::min(decimals_for(size.value, 3), 2)), size.unit);
+}
+
+namespace {
+
+/// Of a text with "1.26e+03" whose 'e' stands there.
+struct ExponentForm {
+  std::size_t from = 0, size = 0, decimals = 0;
+};
+
+std::optional<ExponentForm> exponent_form(std::string_view said, std::size_t e) {
+  constexpr std::size_t k_behind = 4;  // "e+03"
+  if (e == 0 || e + k_behind > said.size() || !ascii::is_digit(said[e - 1])) return std::nullopt;
+  if ((said[e + 1] != '+' && said[e + 1] != '-') || !ascii::is_digit(said[e + 2]) ||
+      !ascii::is_digit(said[e + 3])) {
+    return std::nullopt;
+  }
+  // Sizes and rates end long before: what has more digits is no figure for a reader.
+  if (said[e + 2] > '1') return std::nullopt;
+  std::size_t from = e;
+  while (from > 0 && (ascii::is_digit(said[from - 1]) || said[from - 1] == '.')) --from;
+  const auto is_word = [](char c) { return ascii::is_alnum(c) || c == '_' || c == '@'; };
+  // "x" may follow a ratio; other letters make it a part of a name.
+  const bool goes_on =
+      e + k_behind < said.size() && is_word(said[e + k_behind]) && said[e + k_behind] != 'x';
+  if ((from > 0 && is_word(said[from - 1])) || goes_on) return std::nullopt;
+  const std::size_t point = said.substr(from, e - from).find('.');
+  const std::size_t decimals = point == std::string_view::npos ? 0 : e - from - point - 1;
+  return ExponentForm{from, e + k_behind - from, decimals};
+}
+
+}  // namespace
+
+std::string readable(std::string said) {
+  constexpr std::string_view k_without_sparsity = "tensor rates halved";
+  for (std::size_t at = said.find(k_without_sparsity); at != std::string::npos;
+       at = said.find(k_without_sparsity, at)) {
+    said.replace(at, k_without_sparsity.size(), "dense");
+  }
+  for (std::size_t e = said.find('e'); e != std::string::npos; e = said.find('e', e + 1)) {
+    const auto form = exponent_form(said, e);
+    if (!form) continue;
+    const auto value = ascii::number<double>(std::string_view(said).substr(form->from, form->size));
+    if (!value) continue;
+    const int power = (said[e + 2] - '0') * 10 + said[e + 3] - '0';
+    const int decimals = static_cast<int>(form->decimals) + (said[e + 1] == '-' ? power : -power);
+    said.replace(form->from, form->size, fixed(*value, std::max(decimals, 0)));
+    e = form->from;
+  }
+  return said;
+}
+
+std::string significant(double value, int digits) {
+  return readable(fmt::format("{:.{}g}", value, digits));
 }
 
 std::string count(std::int64_t n, std::string_view singular) {

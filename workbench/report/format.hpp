@@ -65,6 +65,11 @@ std::string duration(double seconds);
 std::string with_prefix(double value);
 /// Sizes of memory in binary units: "32 MiB".
 std::string bytes(double value);
+/// At most so many significant digits, as {:.3g}, but never with an exponent: "2930".
+std::string significant(double value, int digits);
+/// Recorded words as readers know them: "2.93e+03 GB/s" becomes "2930 GB/s", and rates of a data
+/// sheet without sparsity are called dense.
+std::string readable(std::string said);
 /// "1 problem", "2 problems".
 std::string count(std::int64_t n, std::string_view singular);
 

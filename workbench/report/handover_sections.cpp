@@ -206,8 +206,8 @@ std::string before_and_after(const Page& page, double expected) {
     const auto time = number(figures, "time_us"), rate = number(figures, "achieved_flops_per_s");
     if (!is_ours || !time || !rate) continue;
     table.row({inline_text(page.facts.title(text(finding.payload, "problem")), 60),
-               microseconds(*time) + cite(finding.seq), fmt::format("{:.4g}", *rate / 1e9),
-               microseconds(*time / expected), fmt::format("{:.4g}", *rate / 1e9 * expected)});
+               microseconds(*time) + cite(finding.seq), significant(*rate / 1e9, 4),
+               microseconds(*time / expected), significant(*rate / 1e9 * expected, 4)});
   }
   if (table.empty()) return "Times before and after: the log has no rate of the incumbent.\n\n";
   return "If each problem gained as much as is expected of the suite's mean, which it need "

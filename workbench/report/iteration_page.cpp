@@ -9,6 +9,7 @@
 #include "measure/prediction.hpp"
 #include "report/findings.hpp"
 #include "report/iteration_parts.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 
 namespace wb::report {
@@ -45,13 +46,14 @@ std::string summary_lines(const Facts& facts, const IterationView& iteration,
   const std::string parent = text(opened, "parent");
   line("Variant",
        variant + (parent.empty() ? "" : ", from " + code(parent, 80)) + cite(iteration.opened.seq));
-  const auto techniques = strings(opened, "techniques");
-  if (!techniques.empty()) {
-    std::string words;
-    for (const auto& word : techniques)
-      words += (words.empty() ? "" : ", ") + inline_text(word, 60);
-    line("Techniques", words);
+  // What the parent had already is no merit of this step.
+  const bool tells_added = field(opened, "adds").is_array();
+  std::string techniques;
+  for (const std::string& word : strings(opened, tells_added ? "adds" : "techniques")) {
+    if (!can_act(facts, word)) continue;
+    techniques += (techniques.empty() ? "" : ", ") + inline_text(word, 60);
   }
+  if (!techniques.empty()) line(tells_added ? "Techniques added" : "Techniques", techniques);
   if (!hypothesis.is_object()) return out + "\n";
   line("Hypothesis",
        inline_text(facts.words(text(hypothesis, "theory")), 1'000) + cite(iteration.opened.seq));

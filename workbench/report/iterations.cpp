@@ -9,7 +9,6 @@
 
 #include "core/json.hpp"
 #include "measure/prediction.hpp"
-#include "problem/problem.hpp"
 #include "report/session_sections.hpp"
 
 namespace wb::report {
@@ -140,18 +139,6 @@ std::string hypothesis_line(const Facts& facts, const IterationView& iteration, 
   return out + "\n";
 }
 
-/// Whether a technique that acts on hidden keys alone has none on any problem of the suite.
-bool cannot_act(const Facts& facts, std::string_view technique) {
-  if (!technique.starts_with("causal_") && !technique.starts_with("masked_")) return false;
-  return std::all_of(facts.suite.begin(), facts.suite.end(), [&](const SuiteEntry& entry) {
-    const auto parsed = problem::parse_problem(entry.problem);
-    if (!parsed.ok()) return false;
-    const bool is_masked =
-        technique.starts_with("masked_") && parsed->mask != problem::MaskKind::none;
-    return parsed->causal == problem::Causal::none && !is_masked;
-  });
-}
-
 /// The catalogue entries that iterations added to their parents, with the figure of all of them
 /// together: "- iteration 3, win 1.2x: `x`, `y`". Empty for logs that do not record them.
 std::string catalogue_use(const Facts& facts) {
@@ -159,7 +146,7 @@ std::string catalogue_use(const Facts& facts) {
   for (const IterationView* iteration : facts.tries) {
     std::string added, idle;
     for (const std::string& word : strings(iteration->opened.payload, "adds")) {
-      std::string& list = cannot_act(facts, word) ? idle : added;
+      std::string& list = can_act(facts, word) ? added : idle;
       list += (list.empty() ? "" : ", ") + code(word, 40);
     }
     if (added.empty() && idle.empty()) continue;

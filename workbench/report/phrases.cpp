@@ -8,7 +8,9 @@
 #include "core/json.hpp"
 #include "measure/figures.hpp"
 #include "measure/roofline.hpp"
+#include "problem/problem.hpp"
 #include "report/phrases.hpp"
+#include "variant/manifest.hpp"
 
 namespace wb::report {
 
@@ -211,6 +213,15 @@ std::string interval_name(const ComparisonIndex& index) {
     if (compared.ratio.confidence > 0) confidence = compared.ratio.confidence;
   }
   return confidence > 0 ? fmt::format("{:g} % interval", confidence * 100) : "interval";
+}
+
+bool can_act(const Facts& facts, std::string_view technique) {
+  std::vector<problem::Problem> problems;
+  for (const SuiteEntry& entry : facts.suite) {
+    auto parsed = problem::parse_problem(entry.problem);
+    if (parsed.ok() && !entry.held_out) problems.push_back(*std::move(parsed));
+  }
+  return variant::can_act(technique, text(facts.view.opened.payload, "backend"), problems);
 }
 
 std::optional<double> headroom_of(const Json& figures) {

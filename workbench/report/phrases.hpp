@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json_fwd.hpp"
@@ -80,6 +81,10 @@ std::string rival_name(const RivalFacts& rival);
 std::string incumbent_name(const Page& page, bool with_configuration = true);
 /// "99 % interval"; "interval" when the confidence is not recorded or varies.
 std::string interval_name(const ComparisonIndex& index);
+
+/// Whether the technique can do anything on a problem of the suite and on the session's backend.
+/// Held-out problems do not count, since their shapes may be hidden.
+bool can_act(const Facts& facts, std::string_view technique);
 
 /// Findings with remaining headroom of the incumbent's iteration, the largest first.
 struct Headroom {

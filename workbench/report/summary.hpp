@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Private to report: the report of two pages (summary_page.cpp): words for its figures and what it
-// says of results and cost (summary_results.cpp), of causes (summary_reasons.cpp), of tries and
-// next steps (summary_steps.cpp), of the decision (summary_decision.cpp).
+// says of results and cost (summary_results.cpp), of single problems (summary_problems.cpp), of
+// wins (summary_wins.cpp, summary_scope.cpp), of causes (summary_reasons.cpp), of tries and next
+// steps (summary_steps.cpp), of the decision (summary_decision.cpp).
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,11 @@ Ratio ratio_of(const measure::Aggregate& mean);
 /// "a, b, c and 4 more" of problems of the group.
 std::string problem_names(const outcome::Group& group, const std::vector<std::size_t>& problems,
                           std::size_t most);
+/// "ahead on 8 of 11, the same on 1, behind on 2".
+std::string counts_of(const outcome::Total& rivals);
 std::string of_problems(std::size_t n);  ///< "1 problem", "2 problems"
-/// An iteration's hypothesis without its last full stop.
+/// An iteration's hypothesis without its last full stop. Where an earlier one had the same, it says
+/// so; where others begin with the same words, it begins where they differ.
 std::string idea_of(const Facts& facts, const session::IterationView& iteration, std::size_t most);
 /// True for a variant that the recommendation takes.
 bool is_recommended(const Page& page, const std::string& variant);
@@ -41,13 +45,30 @@ bool is_recommended(const Page& page, const std::string& variant);
 std::string result_words(const Page& page);
 std::string lost_words(const Page& page);
 std::string named(const std::vector<outcome::Loss>& losses);
-/// Both ends of the problems by their figures; empty where nothing was measured.
+/// Both ends of the problems by their figures, those of all taken variants among them, and what
+/// verdicts and held-out problems say; empty where nothing was measured.
 std::string problem_section(const Page& page, const Size& size);
 /// What was measured apart from the problems that the recommendation is about.
 std::string other_groups_words(const Page& page);
 /// Money and time in short, and by item.
 std::string cost_words(const Page& page);
 std::string money_section(const Page& page);
+
+/// With a full stop, unless it ends with one or is cut.
+std::string ended(std::string words);
+/// The whole of its hypothesis, as recorded.
+std::string theory_of(const Facts& facts, const session::IterationView& iteration);
+/// Where most of a step's gain comes from problems that its hypothesis does not name, a sentence
+/// after a space; else empty, as where it names none plainly.
+std::string scope_words(const Page& page, const session::IterationView& iteration,
+                        const ComparisonIndex& index);
+/// What became of a try's prediction: "It helped, far less than predicted (5.00x [e12]).".
+std::string prediction_words(const session::IterationView& iteration);
+/// The largest step, then where each variant comes from that the recommendation takes, a sentence
+/// or two each. Empty where nothing won and one variant alone is taken that nobody developed here.
+std::vector<std::string> win_words(const Page& page);
+/// What came of an iteration that closed without a win: "slower", "no gain overall, used on 3".
+std::string no_gain_words(const Page& page, const session::IterationView& iteration);
 
 /// Why the winner wins and what limits it now, a sentence each; the most important one first, and
 /// never empty.

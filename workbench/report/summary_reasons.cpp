@@ -8,100 +8,16 @@
 #include <utility>
 
 #include "core/json.hpp"
-#include "measure/prediction.hpp"
 #include "report/causes.hpp"
 #include "report/summary.hpp"
 
 namespace wb::report::two_pages {
 
 using session::Fact;
-using session::IterationView;
-
-std::string idea_of(const Facts& facts, const IterationView& iteration, std::size_t most) {
-  const std::string theory = text(field(iteration.opened.payload, "hypothesis"), "theory");
-  std::string idea = theory.empty() ? "no idea was stated" : clause(facts.words(theory), most);
-  if (idea.ends_with('.')) idea.pop_back();
-  return idea;
-}
 
 namespace {
 
-constexpr std::size_t k_idea_bytes = 170, k_proof_bytes = 200, k_named = 3;
-
-/// With a full stop, unless it ends with one or is cut.
-std::string ended(std::string words) {
-  return words.ends_with('.') || words.ends_with("\u2026") ? words : words + ".";
-}
-
-/// The last iteration that measured this variant; nullptr if none did.
-const IterationView* origin_of(const Facts& facts, const std::string& label) {
-  const IterationView* found = nullptr;
-  for (const IterationView* iteration : facts.tries) {
-    const IterationOutcome outcome = outcome_of(*iteration);
-    const bool is_measured =
-        outcome == IterationOutcome::win || outcome == IterationOutcome::no_gain;
-    if (is_measured && candidate_label(*iteration) == label) found = iteration;
-  }
-  return found;
-}
-
-/// The win with the largest confirmed figure, and that figure.
-struct LargestStep {
-  const IterationView* iteration = nullptr;
-  Compared figure;
-};
-
-LargestStep largest_step(const Page& page) {
-  LargestStep found;
-  for (std::size_t i = 0; i < page.facts.wins.size(); ++i) {
-    const Compared* figure = objective_figure(page.facts, page.steps[i], page.facts.plan);
-    if (figure == nullptr || !figure->ratio.value) continue;
-    const bool is_larger =
-        found.iteration == nullptr || *figure->ratio.value > *found.figure.ratio.value;
-    if (is_larger) found = {page.facts.wins[i], *figure};
-  }
-  return found;
-}
-
-std::string step_words(const Page& page) {
-  const LargestStep step = largest_step(page);
-  if (step.iteration == nullptr) return {};
-  const auto prediction = session::decided_prediction(*step.iteration);
-  const bool is_confirmed = prediction && prediction->mechanism == measure::Mechanism::confirmed;
-  return fmt::format("{} was iteration {}, {}{}: {} {}",
-                     page.facts.wins.size() == 1 ? "The one step that won" : "The largest step",
-                     step.iteration->number, speedup(step.figure.ratio.value),
-                     cite(step.figure.seq),
-                     ended(idea_of(page.facts, *step.iteration, k_idea_bytes)),
-                     is_confirmed ? "The measurement confirmed that it helps."
-                                  : "Whether it helped for that reason was not decided.");
-}
-
-/// What the variant is beside the incumbent of its time on the problems that it is taken for.
-std::string part_words(const Page& page, const outcome::Part& part) {
-  const IterationView* origin = origin_of(page.facts, part.variant);
-  const outcome::Group* group = page.conclusion.main_group();
-  if (origin == nullptr || group == nullptr) return {};
-  const std::string& base = page.conclusion.recommendation.parts.front().variant;
-  const ComparisonIndex index(*origin);
-  const Compared *low = nullptr, *high = nullptr;
-  for (const std::size_t at : part.problems) {
-    const Compared* found = index.find("", group->problems[at].problem, page.facts.plan);
-    if (found == nullptr || !found->ratio.value || found->against != base) continue;
-    if (low == nullptr || *found->ratio.value < *low->ratio.value) low = found;
-    if (high == nullptr || *found->ratio.value > *high->ratio.value) high = found;
-  }
-  std::string out = fmt::format("{} came in iteration {}: {}", code(part.variant, 60),
-                                origin->number, ended(idea_of(page.facts, *origin, k_idea_bytes)));
-  if (low == nullptr) return out;
-  const std::string range =
-      low == high ? speedup(low->ratio.value) + cite(low->seq)
-                  : fmt::format("{}{} to {}{}", speedup(low->ratio.value), cite(low->seq),
-                                speedup(high->ratio.value), cite(high->seq));
-  return out + fmt::format(" On its {} it is {} against {}.",
-                           count(static_cast<std::int64_t>(part.problems.size()), "problem"), range,
-                           code(low->against, 60));
-}
+constexpr std::size_t k_proof_bytes = 200, k_named = 3;
 
 std::string titles_of(const std::vector<const Json*>& causes) {
   std::string out;
@@ -121,13 +37,25 @@ std::string evidence_events(const Json& evidence) {
   return cite(events);
 }
 
+/// Without fitted exponents, "(keys^0.87)", which say nothing beside the times that they fit.
+std::string without_exponents(std::string said) {
+  for (std::size_t open = said.find(" ("); open != std::string::npos;
+       open = said.find(" (", open + 1)) {
+    const std::size_t close = said.find(')', open), power = said.find('^', open);
+    if (close == std::string::npos) break;
+    if (power > close || said.find(' ', open + 1) < close) continue;
+    said.erase(open, close + 1 - open);
+  }
+  return said;
+}
+
 /// What one piece of evidence says, with its events; without the rule's words, which say nothing to
 /// this page's reader.
 std::string told_evidence(const Facts& facts, const Json& evidence) {
   constexpr std::string_view k_derived = "derived, not measured: ";
   std::string said = text(evidence, "statement");
   if (said.starts_with(k_derived)) said.erase(0, k_derived.size());
-  return clause(facts.words(said), k_proof_bytes) + evidence_events(evidence);
+  return clause(without_exponents(facts.words(said)), k_proof_bytes) + evidence_events(evidence);
 }
 
 const Json* first_evidence_for(const Json& cause, bool is_proof) {
@@ -320,7 +248,8 @@ void add_found(const Page& page, std::vector<std::string>& out) {
         const bool is_it = text(finding.payload, "analysis") == analysis &&
                            text(field(finding.payload, "figures"), "subject") == subject;
         if (!is_it || !told.insert(subject).second) continue;
-        out.push_back(lead + ended(clause(page.facts.words(text(finding.payload, "statement")),
+        out.push_back(lead + ended(clause(without_exponents(
+                                              page.facts.words(text(finding.payload, "statement"))),
                                           k_proof_bytes) +
                                    cite(finding.seq)));
       }
@@ -337,23 +266,9 @@ void add_found(const Page& page, std::vector<std::string>& out) {
 
 std::vector<std::string> reasons(const Page& page) {
   std::vector<std::string> out;
-  const outcome::Recommendation& made = page.conclusion.recommendation;
   const bool is_measured = page.conclusion.main_group() != nullptr;
   if (!is_measured) return {"Nothing was compared, so there is no cause to name."};
-  if (advises_change(page)) {
-    if (std::string words = step_words(page); !words.empty()) out.push_back(std::move(words));
-    for (std::size_t i = 1; i < std::min<std::size_t>(made.parts.size(), 2); ++i) {
-      std::string words = part_words(page, made.parts[i]);
-      if (!words.empty()) out.push_back(std::move(words));
-    }
-    const std::string& first =
-        made.parts.empty() ? page.conclusion.incumbent : made.parts.front().variant;
-    if (out.empty() && origin_of(page.facts, first) == nullptr) {
-      out.push_back(
-          fmt::format("Why {} is ahead is not known: it was compared here, not developed here.",
-                      code(first, 60)));
-    }
-  }
+  if (advises_change(page)) out = win_words(page);
   const auto& causes = page.facts.view.causes;
   if (causes && causes->payload.is_object()) {
     add_decided(page, causes->payload, out);

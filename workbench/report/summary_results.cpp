@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Of the report of two pages: words for figures, what won and what was lost, problem by problem,
-// and what it cost.
+// Of the report of two pages: words for figures, what won and what was lost, and what it cost.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <cmath>
 
 #include "core/json.hpp"
 #include "report/summary.hpp"
@@ -59,19 +58,6 @@ std::string of_problems(std::size_t n) {
   return count(static_cast<std::int64_t>(n), "problem");
 }
 
-namespace {
-
-constexpr std::size_t k_named_losses = 3;
-
-// Results
-// -----------------------------------------------------------------------------------------
-
-const outcome::Standing* taken_on(const outcome::Group& group, std::size_t at) {
-  return at < group.by_problem.variants.size()
-             ? group.problems[at].find(group.by_problem.variants[at])
-             : nullptr;
-}
-
 std::string counts_of(const outcome::Total& rivals) {
   std::string out = fmt::format("ahead on {} of {}", rivals.faster.size(), rivals.measured());
   const auto add = [&](std::size_t n, const char* word) {
@@ -83,6 +69,13 @@ std::string counts_of(const outcome::Total& rivals) {
   add(rivals.missing.size(), "not compared on");
   return out;
 }
+
+namespace {
+
+constexpr std::size_t k_named_losses = 3;
+
+// Results
+// -----------------------------------------------------------------------------------------
 
 std::string why_no_rival(const Facts& facts) {
   if (facts.rivals.empty())
@@ -109,6 +102,31 @@ std::string over_start_words(const Page& page, const outcome::Group& group) {
       " Over the start it is {} on average{}{}.", speedup(ratio_of(*total.mean)),
       total.missing.empty() ? std::string() : fmt::format(" of {}", of_problems(total.measured())),
       cite_ends(total.events));
+}
+
+/// The cold figure over the rivals where it shows less than half of the hot gain, in logarithms, or
+/// no gain at all. Only of the incumbent: other choices have no cold figures of their own.
+std::string cold_words(const Page& page) {
+  constexpr const char* k_cold = "cold";
+  const Facts& facts = page.facts;
+  const bool is_measured =
+      std::find(facts.plans.begin(), facts.plans.end(), k_cold) != facts.plans.end();
+  if (facts.plan != "hot" || !is_measured || !takes_incumbent(page)) return {};
+  const outcome::Group* group = page.conclusion.main_group();
+  const auto& hot = group->by_problem.over_rival.mean;
+  const std::string cell = sdpa_cell(page, k_cold);
+  if (!hot || !(hot->value > 1) || cell.starts_with("not ")) return {};
+  double cold = 0;
+  for (const SuiteEntry& entry : facts.suite) {
+    const Compared* found =
+        entry.held_out ? nullptr : fastest_rival(facts, page.held, entry.problem, k_cold);
+    if (found != nullptr && found->ratio.value > 0.0) cold += std::log(*found->ratio.value);
+  }
+  const auto shown = static_cast<double>(std::count_if(
+      facts.suite.begin(), facts.suite.end(), [](const auto& one) { return !one.held_out; }));
+  const bool is_weak = cold < 0.5 * shown * std::log(hot->value) || cell.starts_with("ambiguous") ||
+                       cell.starts_with("same") || cell.find("slower") != std::string::npos;
+  return is_weak ? " Cold it is less: " + cell + "." : std::string();
 }
 
 }  // namespace
@@ -144,7 +162,7 @@ std::string result_words(const Page& page) {
     out += " " + told(outcome::bias_words(made).substr(1));
   }
   if (!advises_change(page)) out += " Nothing was shown faster than the start.";
-  return out + over_start_words(page, *group);
+  return out + cold_words(page) + over_start_words(page, *group);
 }
 
 std::string named(const std::vector<outcome::Loss>& losses) {
@@ -185,147 +203,6 @@ std::string lost_words(const Page& page) {
     out += " Undecided: " + problem_names(*group, rivals.undecided, 3) + ".";
   }
   return out;
-}
-
-/// What was measured apart from the problems that the recommendation is about.
-std::string other_groups_words(const Page& page) {
-  std::string out;
-  const outcome::Group* advised = page.conclusion.main_group();
-  std::size_t n = 0;
-  for (const outcome::Group& group : page.conclusion.groups) {
-    const outcome::Total& rivals = group.by_problem.over_rival;
-    if (&group == advised || rivals.measured() == 0 || ++n > 2) continue;
-    out += fmt::format("Measured apart, {}{}{}: the best choice is {}{}{}. ",
-                       inline_text(group.plan, 20), group.regime.empty() ? "" : " ",
-                       inline_text(group.regime, 20), counts_of(rivals),
-                       rivals.mean ? ", " + speedup(ratio_of(*rivals.mean)) : std::string(),
-                       cite_ends(rivals.events));
-  }
-  return out.empty() ? out : out + "\n\n";
-}
-
-namespace {
-
-std::string figure_cell(const std::optional<outcome::Figure>& figure) {
-  if (!figure) return "not compared";
-  if (figure->events.empty()) return "the same variant";
-  return bare_speedup(*figure) + cite_ends(figure->events);
-}
-
-std::string place_of(const outcome::Standing* standing) {
-  using measure::ComparisonOutcome;
-  if (standing == nullptr || !standing->over_rival) return "no rival";
-  switch (standing->over_rival->outcome) {
-    case ComparisonOutcome::faster:
-      return "ahead";
-    case ComparisonOutcome::slower:
-      return "behind";
-    case ComparisonOutcome::same:
-      return "same";
-    case ComparisonOutcome::ambiguous:
-      return "undecided";
-  }
-  return {};
-}
-
-/// By rising figure over the rival, then over the start; problems without a figure come last.
-std::vector<std::size_t> by_figure(const outcome::Group& group) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < group.problems.size(); ++i) {
-    if (!group.problems[i].held_out && taken_on(group, i) != nullptr) order.push_back(i);
-  }
-  const auto key = [&](std::size_t at) {
-    const outcome::Standing& standing = *taken_on(group, at);
-    if (standing.over_rival) return std::pair(0, standing.over_rival->speedup);
-    return standing.over_start ? std::pair(1, standing.over_start->speedup) : std::pair(2, 0.0);
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  return order;
-}
-
-/// What the table of problems shows. A column that says the same everywhere is left out, and so
-/// are those about rivals where none has a figure.
-struct Columns {
-  bool has_taken = false, has_start = false, has_rivals = false, has_names = false;
-  std::vector<std::string> header{"problem"};
-};
-
-Columns columns_for(const outcome::Group& group, const std::vector<std::size_t>& order) {
-  std::set<std::string> taken, rivals;
-  Columns columns;
-  for (const std::size_t at : order) {
-    const outcome::Standing& standing = *taken_on(group, at);
-    taken.insert(standing.variant);
-    rivals.insert(std::string(base_name(standing.rival)));
-    columns.has_start =
-        columns.has_start || (standing.over_start && !standing.over_start->events.empty());
-    columns.has_rivals = columns.has_rivals || standing.over_rival.has_value();
-  }
-  columns.has_taken = taken.size() > 1;
-  columns.has_names = columns.has_rivals && rivals.size() > 1;
-  if (columns.has_taken) columns.header.emplace_back("take");
-  if (columns.has_start) columns.header.emplace_back("over the start>");
-  if (columns.has_rivals) {
-    columns.header.push_back(rivals.size() == 1 ? "over " + code(*rivals.begin(), 40) + ">"
-                                                : "over the fastest rival>");
-    columns.header.emplace_back("place");
-  }
-  if (columns.has_names) columns.header.emplace_back("that rival");
-  return columns;
-}
-
-/// "1.01x [e5] to 1.31x [e9]" of the problems left out of the table.
-std::string range_cell(const std::optional<outcome::Figure>& low,
-                       const std::optional<outcome::Figure>& high) {
-  return low && high ? figure_cell(low) + " to " + figure_cell(high) : "-";
-}
-
-}  // namespace
-
-std::string problem_section(const Page& page, const Size& size) {
-  const outcome::Group* group = page.conclusion.main_group();
-  if (group == nullptr) return {};
-  const std::vector<std::size_t> order = by_figure(*group);
-  if (order.empty()) return {};
-  const Columns columns = columns_for(*group, order);
-  // One column alone says nothing.
-  if (columns.header.size() == 1) return {};
-  Table table(columns.header);
-  const auto add = [&](std::size_t at) {
-    const outcome::Standing& standing = *taken_on(*group, at);
-    std::vector<std::string> cells{inline_text(group->problems[at].name, 50)};
-    if (columns.has_taken) cells.push_back(code(standing.variant, 60));
-    if (columns.has_start) cells.push_back(figure_cell(standing.over_start));
-    if (columns.has_rivals) {
-      cells.push_back(figure_cell(standing.over_rival));
-      cells.push_back(place_of(&standing));
-    }
-    if (columns.has_names) {
-      cells.push_back(standing.rival.empty() ? "-" : code(base_name(standing.rival), 40));
-    }
-    table.row(std::move(cells));
-  };
-  // Of a long list both ends are shown.
-  const bool is_long = order.size() > size.rows;
-  const std::size_t lows = is_long ? size.rows / 2 : order.size(),
-                    highs = is_long ? size.rows - 1 - lows : 0;
-  for (std::size_t i = 0; i < lows; ++i) add(order[i]);
-  if (is_long) {
-    const outcome::Standing &low = *taken_on(*group, order[lows]),
-                            &high = *taken_on(*group, order[order.size() - highs - 1]);
-    std::vector<std::string> cells{fmt::format("{} between", order.size() - lows - highs)};
-    if (columns.has_taken) cells.emplace_back("");
-    // The list is in the order of the figures over the rivals, where there are any.
-    if (columns.has_start) {
-      cells.push_back(columns.has_rivals ? std::string()
-                                         : range_cell(low.over_start, high.over_start));
-    }
-    if (columns.has_rivals) cells.push_back(range_cell(low.over_rival, high.over_rival));
-    table.row(std::move(cells));
-  }
-  for (std::size_t i = order.size() - highs; i < order.size(); ++i) add(order[i]);
-  return "## Problem by problem\n\nThe weakest problem first.\n\n" + table.str() + "\n";
 }
 
 namespace {

@@ -58,6 +58,20 @@ constexpr std::array<std::string_view, 34> k_techniques = {
     "warp_specialization",
 };
 
+/// Words of one backend alone, as kernels/techniques.json has them; sorted.
+constexpr std::array<std::string_view, 4> k_cpu_techniques = {
+    "cache_tiling", "key_transpose", "multi_threading", "simd_vectorization"};
+constexpr std::array<std::string_view, 18> k_cuda_techniques = {
+    "async_copy",        "bank_conflict_padding",  "bank_conflict_swizzle",
+    "cluster_multicast", "l2_tile_order",          "launch_bounds",
+    "lazy_rescale",      "low_precision_p",        "multi_stage_pipeline",
+    "persistent_kernel", "ping_pong_schedule",     "register_reallocation",
+    "tensor_core_mma",   "tensor_core_wgmma",      "tma_copy",
+    "vectorized_loads",  "warp_shuffle_reduction", "warp_specialization"};
+
+/// Query rows of one tile: with fewer there is no order of tiles to level.
+constexpr std::int64_t k_rows_of_a_tile = 64;
+
 /// A problem with fewer expected rows without keys per draw counts as one without.
 constexpr double k_negligible_rows = 1e-6;
 
@@ -285,6 +299,22 @@ std::vector<std::string> techniques_in(const Manifest& manifest,
     used.push_back(word);
   }
   return used;
+}
+
+bool can_act(std::string_view technique, std::string_view backend,
+             const std::vector<Problem>& problems) {
+  const auto is_among = [&](const auto& words) {
+    return std::binary_search(words.begin(), words.end(), technique);
+  };
+  if (backend == "cuda" && is_among(k_cpu_techniques)) return false;
+  if (backend == "cpu" && is_among(k_cuda_techniques)) return false;
+  const auto acts_on = [&](const Problem& one) {
+    const bool is_causal = one.causal != problem::Causal::none;
+    if (technique == "causal_load_balance") return is_causal && one.Sq > k_rows_of_a_tile;
+    if (technique == "masked_block_skip") return is_causal || one.mask != problem::MaskKind::none;
+    return technique != "gqa_packing" || one.Hq > one.Hkv;
+  };
+  return problems.empty() || std::any_of(problems.begin(), problems.end(), acts_on);
 }
 
 }  // namespace wb::variant

@@ -83,6 +83,12 @@ std::span<const std::string_view> known_techniques();
 std::vector<std::string> techniques_in(const Manifest& manifest,
                                        const Configuration& configuration);
 
+/// Whether the technique can do anything on one of the problems at least: some words are of one
+/// backend only, hidden keys need a causal rule or a mask, shared key heads need GQA. True of words
+/// that it does not know and without problems. `backend`: "cpu" or "cuda"; others exclude nothing.
+bool can_act(std::string_view technique, std::string_view backend,
+             const std::vector<problem::Problem>& problems);
+
 /// Errors: parse, invalid (unknown key, unknown technique, a source outside the folder, a default
 /// that is not among the values, a restriction that does not parse). `what` names the file.
 Result<Manifest> parse_manifest(std::string_view text, std::string_view what);

@@ -13,6 +13,7 @@
 #include "report/report.hpp"
 #include "session/goals.hpp"
 #include "session/storage.hpp"
+#include "variant/manifest.hpp"
 #include "verbs/situation.hpp"
 
 namespace wb::verbs {
@@ -220,13 +221,23 @@ Json BriefFacts::refuted() const {
   return rows;
 }
 
+std::vector<problem::Problem> BriefFacts::shown_problems() const {
+  std::vector<problem::Problem> problems;
+  for (const problem::SuiteProblem& member : m_settings.suite.problems) {
+    if (!member.held_out) problems.push_back(member.problem);
+  }
+  return problems;
+}
+
 /// A technique's effect is the outcome of iterations whose parent did not have it.
 Json BriefFacts::techniques() const {
   TechniqueHistory history(m_session, m_view);
+  const std::vector<problem::Problem> problems = shown_problems();
   std::map<std::string, Json> rows;
   for_each_closed_iteration(m_view, [&](const IterationView& iteration, const Json& closed) {
     if (!is_about_variant(closed)) return;
     for (const std::string& word : history.added_by(iteration)) {
+      if (!variant::can_act(word, m_settings.backend, problems)) continue;
       Json& row = rows[word];
       if (row.is_null()) row = {{"technique", cut(word)}, {"tries", 0}, {"best", nullptr}};
       row["tries"] = row["tries"].get<int>() + 1;
@@ -249,7 +260,7 @@ Json BriefFacts::techniques() const {
   return list;
 }
 
-/// Known techniques that neither the incumbent nor any iteration had.
+/// Known techniques that can act here and that neither the incumbent nor any iteration had.
 Json BriefFacts::untried() const {
   std::set<std::string, std::less<>> known;
   TechniqueHistory history(m_session, m_view);
@@ -259,7 +270,9 @@ Json BriefFacts::untried() const {
     for (std::string& word : techniques_of(iteration)) known.insert(std::move(word));
   });
   Json list = Json::array();
+  const std::vector<problem::Problem> problems = shown_problems();
   for (const std::string_view word : variant::known_techniques()) {
+    if (!variant::can_act(word, m_settings.backend, problems)) continue;
     if (!known.contains(word)) list.push_back(word);
   }
   return list;

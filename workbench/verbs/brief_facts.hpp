@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "outcome/outcome.hpp"
+#include "problem/problem.hpp"
 #include "session/session.hpp"
 #include "verbs/suite_selection.hpp"
 
@@ -49,6 +50,7 @@ class BriefFacts {
  private:
   [[nodiscard]] std::string cut(const std::string& words) const;
   [[nodiscard]] double elapsed_s() const;
+  [[nodiscard]] std::vector<problem::Problem> shown_problems() const;
 
   const session::Session& m_session;
   const session::SessionView& m_view;

@@ -287,6 +287,25 @@ TEST_CASE("recorded words use the names of the page", "[report][names]") {
   CHECK(facts.words("nothing to replace") == "nothing to replace");
 }
 
+TEST_CASE("recorded words have no exponents and no halved rates", "[report][names]") {
+  const LogBuilder log = unnamed({k_prefill});
+  const Facts facts(log.view());
+  CHECK(facts.words("2.93e+03 GB/s, headroom 1.26e+03x; 1.8e+03 % (K, 1.2e+06) in 3.1e-05 s") ==
+        "2930 GB/s, headroom 1260x; 1800 % (K, 1200000) in 0.000031 s");
+  CHECK(facts.words("10 % of the peak (NVIDIA H200 datasheet, tensor rates halved)") ==
+        "10 % of the peak (NVIDIA H200 datasheet, dense)");
+  // Names stay, and so does what is no figure.
+  for (const std::string kept :
+       {"k@1e+03", "v1e+03", "1e+03abc", "e+03", "1e+3", "2e+99", "1e+0"}) {
+    INFO(kept);
+    CHECK(facts.words(kept) == kept);
+  }
+  CHECK(significant(2931.4, 3) == "2930");
+  CHECK(significant(123456.0, 4) == "123500");
+  CHECK(significant(12.34, 3) == "12.3");
+  CHECK(significant(2.0, 3) == "2");
+}
+
 TEST_CASE("two problems never share a name", "[report][names]") {
   // A suite may name one problem as another would be shortened.
   LogBuilder log;

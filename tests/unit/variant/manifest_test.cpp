@@ -249,6 +249,46 @@ TEST_CASE("technique words are sorted and unique", "[variant][manifest]") {
   CHECK(std::adjacent_find(words.begin(), words.end()) == words.end());
 }
 
+TEST_CASE("a technique acts where the catalogue says that it does", "[variant][manifest]") {
+  RealFileSystem file_system;
+  const auto text = file_system.read(source_dir() / "kernels/techniques.json", 1 << 20);
+  REQUIRE(text.ok());
+  const Json techniques = Json::parse(*text)["techniques"];
+  CHECK(techniques.size() == known_techniques().size());
+  const auto causal = parse_problem("B=1 Hq=8 Hkv=2 Sq=512 Skv=512 D=64 f16 causal=top_left");
+  const auto full = parse_problem("B=1 Hq=8 Hkv=8 Sq=512 Skv=512 D=64 f16 causal=none");
+  REQUIRE(causal.ok());
+  REQUIRE(full.ok());
+  for (const Json& one : techniques) {
+    const auto word = one["name"].get<std::string>();
+    INFO(word);
+    const Json& backends = one["backends"];
+    for (const std::string backend : {"cpu", "cuda"}) {
+      const bool is_of = std::find(backends.begin(), backends.end(), backend) != backends.end();
+      CHECK(can_act(word, backend, {*causal}) == is_of);
+      // With all keys seen and a key head for each query head only these three have nothing to do.
+      CHECK(can_act(word, backend, {*full}) == (is_of && !one.contains("when")));
+      CHECK(can_act(word, backend, {*full, *causal}) == is_of);
+      CHECK(can_act(word, backend, {}) == is_of);
+    }
+    CHECK(can_act(word, "python", {*causal}));
+  }
+  CHECK(can_act("a_word_of_tomorrow", "cuda", {*full}));
+}
+
+TEST_CASE("hidden keys are those of a causal rule or of a mask", "[variant][manifest]") {
+  const auto short_causal =
+      parse_problem("B=1 Hq=8 Hkv=8 Sq=64 Skv=4096 D=64 f16 causal=bottom_right");
+  const auto masked =
+      parse_problem("B=1 Hq=8 Hkv=8 Sq=512 Skv=512 D=64 f16 causal=none mask=bool:0.7");
+  REQUIRE(short_causal.ok());
+  REQUIRE(masked.ok());
+  CHECK(can_act("masked_block_skip", "cuda", {*masked}));
+  CHECK(can_act("masked_block_skip", "cuda", {*short_causal}));
+  CHECK_FALSE(can_act("causal_load_balance", "cuda", {*masked}));
+  CHECK_FALSE(can_act("causal_load_balance", "cuda", {*short_causal}));
+}
+
 TEST_CASE("kernel names", "[variant][manifest]") {
   CHECK(is_kernel_name("cpu_tiled_2"));
   for (const std::string word : {"", "2x", "_x", "Cpu", "a-b", "a/b", "..", "a b"}) {

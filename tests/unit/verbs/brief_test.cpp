@@ -158,6 +158,26 @@ TEST_CASE("a change that helped is not listed as refuted, however much was predi
   CHECK(brief["refuted"][0]["hypothesis"] == "wider tiles reuse keys");
 }
 
+TEST_CASE("a brief credits and offers techniques only where they can act", "[engine][brief]") {
+  WrittenSession written;  // on a CPU, nothing causal
+  written.open_try(1, "tiles", {"cache_tiling", "causal_load_balance", "masked_block_skip"});
+  written.close(1, "win", 1.5);
+  written.open_try(2, "copies", {"tma_copy"});
+  written.close(2, "no_gain", 0.9);
+  const Json brief = written.brief();
+  REQUIRE(brief["techniques"].size() == 1);
+  CHECK(brief["techniques"][0]["technique"] == "cache_tiling");
+  std::size_t offered = 0;
+  for (const Json& word : brief["untried"]) {
+    INFO(word.dump());
+    CHECK(word != "causal_load_balance");
+    CHECK(word != "gqa_packing");
+    CHECK(word != "tensor_core_mma");
+    offered += word == "simd_vectorization" ? 1 : 0;
+  }
+  CHECK(offered == 1);
+}
+
 TEST_CASE("the same log gives the same bytes, whatever the time is", "[engine][brief]") {
   WrittenSession written;
   written.refuted_try(1, "wider tiles reuse keys");

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// Of the report of two pages: which steps won, what became of their predictions, and where the
+// variants come from that the recommendation takes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "core/json.hpp"
+#include "measure/prediction.hpp"
+#include "report/summary.hpp"
+
+namespace wb::report::two_pages {
+
+using session::IterationView;
+
+std::string ended(std::string words) {
+  return words.ends_with('.') || words.ends_with("\u2026") ? words : words + ".";
+}
+
+std::string theory_of(const Facts& facts, const IterationView& iteration) {
+  return facts.words(text(field(iteration.opened.payload, "hypothesis"), "theory"));
+}
+
+namespace {
+
+constexpr std::size_t k_idea_bytes = 170, k_short_idea_bytes = 90;
+
+std::string cut_idea(std::string_view theory, std::size_t most) {
+  std::string idea = theory.empty() ? "no idea was stated" : clause(theory, most);
+  if (idea.ends_with('.')) idea.pop_back();
+  return idea;
+}
+
+std::size_t shared_prefix(std::string_view a, std::string_view b) {
+  const auto ends = std::mismatch(
+      a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin());
+  return static_cast<std::size_t>(ends.first - a.begin());
+}
+
+}  // namespace
+
+std::string idea_of(const Facts& facts, const IterationView& iteration, std::size_t most) {
+  constexpr std::size_t k_least = 20, k_lead = 18;
+  const std::string theory = theory_of(facts, iteration), idea = cut_idea(theory, most);
+  if (theory.empty()) return idea;
+  const IterationView* same = nullptr;
+  std::size_t shared = 0;
+  for (const IterationView* other : facts.tries) {
+    if (other->number == iteration.number) continue;
+    const std::string others = theory_of(facts, *other);
+    if (others == theory) {
+      if (other->number < iteration.number) same = other;
+    } else if (cut_idea(others, most) == idea) {
+      shared = std::max(shared, shared_prefix(theory, others));
+    }
+  }
+  if (same != nullptr) {
+    const std::size_t left = std::max(most, k_least + k_lead) - k_lead;
+    return fmt::format("iteration {} again: {}", same->number, cut_idea(theory, left));
+  }
+  // The word in which they differ comes first.
+  const std::size_t space = shared == 0 ? std::string::npos : theory.rfind(' ', shared - 1);
+  if (space == std::string::npos) return idea;
+  return "\u2026 " + cut_idea(std::string_view(theory).substr(space + 1), most);
+}
+
+std::string prediction_words(const IterationView& iteration) {
+  using measure::GainSize;
+  using measure::Mechanism;
+  const auto decided = session::decided_prediction(iteration);
+  if (!decided || decided->mechanism == Mechanism::undecided) {
+    return "Whether it helped for that reason was not decided.";
+  }
+  if (decided->mechanism == Mechanism::not_confirmed) {
+    return "The measurement does not show that it helps.";
+  }
+  const auto predicted = number(field(iteration.opened.payload, "hypothesis"), "predicted_speedup");
+  const auto measured = number(iteration.hypothesis->payload, "measured_speedup");
+  const std::string figure =
+      predicted ? " (" + speedup(predicted) + cite(iteration.opened.seq) + ")" : std::string();
+  // Less than half of the gain, in logarithms.
+  const bool is_far = predicted && measured && *predicted > 1 && *measured > 0 &&
+                      std::log(*measured) < 0.5 * std::log(*predicted);
+  switch (decided->size) {
+    case GainSize::within:
+      return "It helped as predicted" + figure + ".";
+    case GainSize::above:
+      return "It helped more than predicted" + figure + ".";
+    case GainSize::below:
+      return (is_far ? "It helped, far less than predicted" : "It helped, less than predicted") +
+             figure + ".";
+    case GainSize::undecided:
+      break;
+  }
+  return "It helped; whether as much as predicted" + figure + " is not decided.";
+}
+
+std::string no_gain_words(const Page& page, const IterationView& iteration) {
+  const ComparisonIndex index(iteration);
+  const Compared* figure = objective_figure(page.facts, index, page.facts.plan);
+  const std::string word = figure != nullptr && figure->outcome == "slower" ? "slower" : "no gain";
+  for (const outcome::Part& part : page.conclusion.recommendation.parts) {
+    if (part.variant != candidate_label(iteration) || part.variant == page.facts.start) continue;
+    return fmt::format("{} overall, used on {}", word, part.problems.size());
+  }
+  return word;
+}
+
+namespace {
+
+// Where the variants come from
+// ----------------------------------------------------------------------------------------
+
+/// The last iteration that measured this variant; nullptr if none did.
+const IterationView* origin_of(const Facts& facts, const std::string& label) {
+  const IterationView* found = nullptr;
+  for (const IterationView* iteration : facts.tries) {
+    const IterationOutcome outcome = outcome_of(*iteration);
+    const bool is_measured =
+        outcome == IterationOutcome::win || outcome == IterationOutcome::no_gain;
+    if (is_measured && candidate_label(*iteration) == label) found = iteration;
+  }
+  return found;
+}
+
+/// The win with the largest confirmed figure, and that figure.
+struct LargestStep {
+  const IterationView* iteration = nullptr;
+  const ComparisonIndex* index = nullptr;
+  Compared figure;
+};
+
+LargestStep largest_step(const Page& page) {
+  LargestStep found;
+  for (std::size_t i = 0; i < page.facts.wins.size(); ++i) {
+    const Compared* figure = objective_figure(page.facts, page.steps[i], page.facts.plan);
+    if (figure == nullptr || !figure->ratio.value) continue;
+    const bool is_larger =
+        found.iteration == nullptr || *figure->ratio.value > *found.figure.ratio.value;
+    if (is_larger) found = {page.facts.wins[i], &page.steps[i], *figure};
+  }
+  return found;
+}
+
+std::string step_words(const Page& page, const LargestStep& step) {
+  const std::string label = candidate_label(*step.iteration);
+  return fmt::format(
+      "{} was iteration {}, {}{}: {} {}{}{}",
+      page.facts.wins.size() == 1 ? "The one step that won" : "The largest step",
+      step.iteration->number, speedup(step.figure.ratio.value), cite(step.figure.seq),
+      ended(cut_idea(theory_of(page.facts, *step.iteration), k_idea_bytes)),
+      prediction_words(*step.iteration), scope_words(page, *step.iteration, *step.index),
+      is_recommended(page, label) ? " It made " + code(label, 60) + "." : std::string());
+}
+
+/// What the variant is beside the incumbent of its time on the problems that it is taken for.
+std::string part_words(const Page& page, const outcome::Part& part, const IterationView& origin,
+                       std::size_t idea_bytes) {
+  const outcome::Group* group = page.conclusion.main_group();
+  const std::string& first = page.conclusion.recommendation.parts.front().variant;
+  const ComparisonIndex index(origin);
+  const Compared *low = nullptr, *high = nullptr;
+  for (const std::size_t at : part.problems) {
+    const Compared* found = index.find("", group->problems[at].problem, page.facts.plan);
+    if (found == nullptr || !found->ratio.value) continue;
+    // The others are held against the one that most problems take.
+    if (part.variant != first && found->against != first) continue;
+    if (low != nullptr && found->against != low->against) continue;
+    if (low == nullptr || *found->ratio.value < *low->ratio.value) low = found;
+    if (high == nullptr || *found->ratio.value > *high->ratio.value) high = found;
+  }
+  std::string out =
+      fmt::format("{} came in iteration {}: {}", code(part.variant, 60), origin.number,
+                  ended(cut_idea(theory_of(page.facts, origin), idea_bytes)));
+  if (low == nullptr) return out;
+  const std::string range =
+      low == high ? speedup(low->ratio.value) + cite(low->seq)
+                  : fmt::format("{}{} to {}{}", speedup(low->ratio.value), cite(low->seq),
+                                speedup(high->ratio.value), cite(high->seq));
+  return out + fmt::format(" On its {} it is {} against {}.", of_problems(part.problems.size()),
+                           range, code(low->against, 60));
+}
+
+}  // namespace
+
+std::vector<std::string> win_words(const Page& page) {
+  constexpr std::size_t k_told = 4;  // with their ideas; of others the iteration alone
+  const std::vector<outcome::Part>& parts = page.conclusion.recommendation.parts;
+  std::vector<std::string> out;
+  const LargestStep step = largest_step(page);
+  if (step.iteration != nullptr) out.push_back(step_words(page, step));
+  std::string others;
+  std::size_t told_parts = 0;
+  for (const outcome::Part& part : parts) {
+    if (part.variant == page.facts.start || part.variant.empty()) continue;
+    if (step.iteration != nullptr && candidate_label(*step.iteration) == part.variant) continue;
+    const IterationView* origin = origin_of(page.facts, part.variant);
+    if (origin == nullptr) {
+      out.push_back(
+          fmt::format("Why {} is ahead is not known: it was compared here, not developed here.",
+                      code(part.variant, 60)));
+    } else if (++told_parts <= k_told) {
+      out.push_back(
+          part_words(page, part, *origin, told_parts <= 2 ? k_idea_bytes : k_short_idea_bytes));
+    } else {
+      others += fmt::format("{}{} came in iteration {}", others.empty() ? "" : ", ",
+                            code(part.variant, 60), origin->number);
+    }
+  }
+  if (!others.empty()) out.push_back(others + ".");
+  return out;
+}
+
+}  // namespace wb::report::two_pages
