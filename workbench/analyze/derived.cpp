@@ -149,6 +149,9 @@ std::vector<std::string> techniques_of(const DerivedInput& input) {
     if (value == input.configuration.end() || value->second != 0) continue;
     std::erase(techniques, technique);
   }
+  std::erase_if(techniques, [&](const std::string& technique) {
+    return !variant::can_act(technique, to_string(input.manifest->backend), input.problems);
+  });
   return techniques;
 }
 

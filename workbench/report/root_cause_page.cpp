@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "analyze/scaling.hpp"
 #include "core/json.hpp"
 #include "outcome/siblings.hpp"
+#include "problem/problem.hpp"
 #include "report/causes.hpp"
 #include "report/evidence.hpp"
 #include "report/fixes.hpp"
@@ -240,15 +243,51 @@ std::string hypotheses(const Page& page, const Json& decided) {
   return out;
 }
 
+/// The step that shows whether the device is idle beside a problem: the smallest one of the suite,
+/// and the same with a larger batch that fits into half of the memory.
+std::string batch_step(const Facts& facts) {
+  const Json none;
+  const Json& device =
+      facts.view.environment ? field(facts.view.environment->payload, "device") : none;
+  const auto memory = number(field(device, "memory_bytes"), "value"),
+             units = number(device, "units");
+  std::optional<problem::Problem> least;
+  double least_bytes = 0;
+  for (const SuiteEntry& entry : facts.suite) {
+    const auto parsed = problem::parse_problem(entry.problem);
+    if (entry.held_out || !parsed.ok()) continue;
+    const double size = problem::work(*parsed).min_bytes;
+    if (least && size >= least_bytes) continue;
+    least = *parsed;
+    least_bytes = size;
+  }
+  if (!least) return "no problem of the suite is known, so none can be measured with more batch.";
+  constexpr std::int64_t k_rows = 64;
+  const std::int64_t blocks = least->B * least->Hq * ((least->Sq + k_rows - 1) / k_rows);
+  if (units && static_cast<double>(blocks) >= *units) {
+    return "a larger batch shows nothing here: already the smallest problem has a block for each "
+           "unit of the device.";
+  }
+  std::int64_t times = 8;
+  while (times > 1 && memory && least_bytes * static_cast<double>(times) > 0.5 * *memory) {
+    times /= 2;
+  }
+  if (times == 1) return "a larger batch does not fit into the memory.";
+  problem::Problem more = *least;
+  more.B *= times;
+  return fmt::format(
+      "`sdpa-wb measure VARIANT --problem '{};{}'`, {} times the batch: less than {} times the "
+      "time while the device is not full.",
+      plain(to_text(*least), 200), plain(to_text(more), 200), times, times);
+}
+
 std::string validation(const Page& page, const Json& decided) {
   const std::string problem = example_problem(page.facts);
   std::string out = "## Validation\n\n";
   out += fmt::format(
       "1. `sdpa-wb check VARIANT --problem '{}'`: the fixed variant passes its verdict.\n",
       plain(problem, 200));
-  out +=
-      "2. `sdpa-wb measure VARIANT --problem 'P1;P8'`, P8 with eight times the batch of a small "
-      "P1: at most twice the time while the device is not full.\n";
+  out += "2. " + batch_step(page.facts) + "\n";
   out +=
       "3. `sdpa-wb iterate` with the prediction above: the interval must hold it; "
       "`sdpa-wb diagnose` then refutes the cause.\n\n";
@@ -273,10 +312,22 @@ std::string conclusion(const Page& page, const Json& decided) {
   } else {
     const Json& first = *supported.front();
     const bool is_strong = text(first, "strength") == "strong";
+    std::size_t pieces = 0;
+    std::set<std::int64_t> events;
+    for (const Json& one : list_of(first, "evidence")) {
+      if (text(one, "says") == "refuted") continue;
+      ++pieces;
+      for (const Json& event : list_of(one, "events")) {
+        if (event.is_number_integer()) events.insert(event.get<std::int64_t>());
+      }
+    }
     out += fmt::format(
-        "The most important supported cause is {}. Confidence: {} ({} evidence{}).\n\n",
+        "The most important supported cause is {}. Confidence: {}, from {} ({} evidence, "
+        "{}{}).\n\n",
         inline_text(text(first, "title"), 100), is_strong ? "high" : "medium",
+        count(static_cast<std::int64_t>(pieces), "finding"),
         inline_text(text(first, "strength"), 10),
+        count(static_cast<std::int64_t>(events.size()), "event"),
         supported.size() > 1
             ? fmt::format("; {} more are supported, and gains overlap", supported.size() - 1)
             : std::string());

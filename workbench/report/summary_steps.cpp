@@ -24,11 +24,7 @@ std::string came_of(const Page& page, const IterationView& iteration) {
     return "failed" + (why.empty() ? "" : ": " + inline_text(why, 40));
   }
   if (outcome != IterationOutcome::no_gain) return std::string(to_string(outcome));
-  for (const outcome::Part& part : page.conclusion.recommendation.parts) {
-    if (part.variant != candidate_label(iteration) || part.variant == page.facts.start) continue;
-    return fmt::format("no gain overall, used on {}", part.problems.size());
-  }
-  return "no gain";
+  return no_gain_words(page, iteration);
 }
 
 /// How far a figure lies from 1; a win counts more than any other.

@@ -108,7 +108,7 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "1.85x [1.83, 1.86] over the fastest rival on average [e4646] to [e6288], ahead on 11 "
            "of 11.",
            "0 of 11 problems to a rival.", "iteration 5, 6.87x [e4670]", "iteration 7",
-           "$0.87 (list price)", "no gain overall, used on 3",
+           "$0.87 (list price)", "slower overall, used on 3",
            "8 iterations closed after the baseline: 4 won, 3 gained nothing, 1 abandoned.",
            "1.85x instead of 1.66x over the rivals", "measured in separate runs",
            "Not yet confirmed in one run.",
@@ -159,7 +159,7 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
           {"Use sm90_cluster_large_hdim@cf713494 in place of the start.", "ahead on 4 of 4.",
            "Over the start it is 8.81x [8.79, 8.83] [e2095].", "0 of 4 problems to a rival.",
            "The one step that won was iteration 3, 8.81x [e2095]: a cluster splits the head dim",
-           "0.70x [e1131]", "0.59x [e1609]", "$0.15 (list price)",
+           "0.70x [e1131] | slower", "0.59x [e1609] | slower", "$0.15 (list price)",
            "Measure again when `torch_math` changes; it was",
            "problems like these 4 on NVIDIA H200, hot burst: f32, B 1, "},
           {"3.16x", "un iterations", "split_kv", "`torch_default` changes"}},
