@@ -264,17 +264,16 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
   finding.statement =
       seen != nullptr
           ? fmt::format(
-                "{} launches {} for {}; derived, not measured: by the launch rule of {} {} {} "
-                "query rows",
-                input.subject, blocks, where, input.rule->kernel,
+                "{} launches {} for {}; derived, not measured: by its launch rule {} {} query "
+                "rows",
+                input.subject, blocks, where,
                 takes_turns
                     ? fmt::format("they take {} tiles in turn, of", range(tiles.least, tiles.most))
                     : std::string("each takes"),
                 rows)
           : fmt::format(
-                "derived, not measured: by the launch rule of {} {} has {} of {} query rows "
-                "for {}",
-                input.rule->kernel, input.subject, blocks, rows, where);
+                "derived, not measured: by its launch rule {} has {} of {} query rows for {}",
+                input.subject, blocks, rows, where);
   finding.figures = {{"subject", input.subject},
                      {"blocks_least", bounds.blocks_least},
                      {"blocks_most", bounds.blocks_most},

@@ -255,7 +255,7 @@ std::string access_pattern(const Page& page, const std::vector<Fact>& findings) 
 std::string steps(const Page& page) {
   const SessionView& view = page.facts.view;
   std::string out = "## What to do\n\n" + next_steps_table(page);
-  const std::string problem = plain(example_problem(page.facts), 200);
+  const std::string problem = plain(example_problem(page), 200);
   const std::string variant = view.incumbent.empty() ? "VARIANT" : plain(view.incumbent, 80);
   return out +
          fmt::format(

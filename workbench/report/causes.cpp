@@ -10,6 +10,7 @@
 #include "analyze/evidence.hpp"
 #include "core/json.hpp"
 #include "measure/roofline.hpp"
+#include "outcome/outcome.hpp"
 #include "report/evidence.hpp"
 #include "report/findings.hpp"
 #include "report/report.hpp"
@@ -278,8 +279,18 @@ std::string unseen_list(const session::SessionView& view, const std::vector<Fact
   return (out.empty() ? "- nothing is known to be missing\n" : out) + "\n";
 }
 
-std::string example_problem(const Facts& facts) {
-  for (const SuiteEntry& entry : facts.suite) {
+std::string example_problem(const Page& page) {
+  std::vector<std::string> wanted;
+  for (const auto& lost : outcome::losses_of(page.conclusion).to_rivals) {
+    wanted.push_back(lost.problem);
+  }
+  for (const Room& room : rooms_now(page)) wanted.push_back(room.problem);
+  for (const std::string& title : wanted) {
+    for (const SuiteEntry& entry : page.facts.suite) {
+      if (!entry.held_out && page.facts.title(entry.problem) == title) return entry.problem;
+    }
+  }
+  for (const SuiteEntry& entry : page.facts.suite) {
     if (!entry.held_out) return entry.problem;
   }
   return {};
@@ -296,9 +307,8 @@ std::string causes_section(const Page& page) {
   const auto all = causes_of(decided.payload);
   if (all.empty()) return out + "The registry has no cause for this kind of session.\n\n";
   out += causes_table(page.facts, all);
-  const std::string needs =
-      needs_list(causes_of(decided.payload, "undecided"), text(decided.payload, "subject"),
-                 example_problem(page.facts));
+  const std::string needs = needs_list(causes_of(decided.payload, "undecided"),
+                                       text(decided.payload, "subject"), example_problem(page));
   if (!needs.empty()) out += "What would decide the undecided:\n\n" + needs;
   const Json& start = field(decided.payload, "start");
   const auto mended = causes_of(start, "supported");

@@ -57,7 +57,8 @@ std::vector<session::Fact> findings_now(const session::SessionView& view);
 /// What `findings` could not see and what the log does not hold, one line each.
 std::string unseen_list(const session::SessionView& view,
                         const std::vector<session::Fact>& findings);
-/// A problem of the suite for example commands: the first that is not held out.
-std::string example_problem(const Facts& facts);
+/// The problem of the suite that a command about causes looks at: what is lost to a rival by most,
+/// else what has most room, else the first that is not held out.
+std::string example_problem(const Page& page);
 
 }  // namespace wb::report

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/json.hpp"
+#include "report/causes.hpp"
 #include "report/session_sections.hpp"
 #include "session/session.hpp"
 
@@ -231,18 +232,17 @@ std::string spend_line(const Page& page) {
 }
 
 std::string headroom_line(const Page& page) {
-  const auto found = headroom(page);
-  if (found.empty()) return "unknown: no finding says what bounds the incumbent.";
-  const Headroom& most = found.front();
-  std::string out = fmt::format(
-      "most on {}: {} of the bound's speed, up to {}x left{}",
-      most.problem.empty() ? "the suite" : inline_text(page.facts.title(most.problem), 60),
-      percent(1 / most.factor), fixed(most.factor, most.factor < 10 ? 1 : 0),
-      cite(most.finding->seq));
+  const auto found = rooms_now(page);
+  if (found.empty()) return "unknown: no time or no bound of the incumbent is known.";
+  const Room& most = found.front();
+  std::string out = fmt::format("most on {}: {} of the bound's speed ({}), up to {}x left{}",
+                                most.problem.empty() ? "the suite" : inline_text(most.problem, 60),
+                                percent(1 / most.factor), inline_text(most.bound, 60),
+                                fixed(most.factor, most.factor < 10 ? 1 : 0), cite(most.events));
   if (found.size() > 1) {
-    const Headroom& least = found.back();
-    out += fmt::format("; least on {}: {}{}", inline_text(page.facts.title(least.problem), 60),
-                       percent(1 / least.factor), cite(least.finding->seq));
+    const Room& least = found.back();
+    out += fmt::format("; least on {}: {}{}", inline_text(least.problem, 60),
+                       percent(1 / least.factor), cite(least.events));
   }
   return out + ".";
 }

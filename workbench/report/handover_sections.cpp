@@ -191,7 +191,7 @@ std::string steps_of(const Page& page, const Json& entry) {
       "4. Where it does not gain: `sdpa-wb diagnose --iteration N` says which cause it has that "
       "the incumbent has not.\n\n",
       from, inline_text(text(entry, "title"), 100), inline_text(text(entry, "pros"), 160),
-      inline_text(text(entry, "cons"), 160), plain(example_problem(page.facts), 200), technique,
+      inline_text(text(entry, "cons"), 160), plain(example_problem(page), 200), technique,
       expected ? fixed(*expected, 2) : std::string("RATIO"));
 }
 

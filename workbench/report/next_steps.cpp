@@ -7,6 +7,7 @@
 
 #include "core/json.hpp"
 #include "measure/prediction.hpp"
+#include "report/causes.hpp"
 #include "report/report.hpp"
 #include "report/session_sections.hpp"
 
@@ -66,13 +67,13 @@ void add_outcome(const Page& page, Advice& steps) {
 
 void add_headroom(const Page& page, Advice& steps) {
   std::size_t named = 0;
-  for (const Headroom& room : headroom(page)) {
+  for (const Room& room : rooms_now(page)) {
     if (room.factor < k_least_room) break;
     if (++named > 2) break;
-    steps.push_back(fmt::format("Look at {}: it runs at {} of its bound, so at most {}x is left{}.",
-                                title_of(page, room.problem), percent(1 / room.factor),
-                                fixed(room.factor, room.factor < 10 ? 1 : 0),
-                                cite(room.finding->seq)));
+    steps.push_back(fmt::format("Look at {}: it takes {} its bound, {}, so at most {}x is left{}.",
+                                room.problem.empty() ? "the suite" : inline_text(room.problem, 60),
+                                fixed(room.factor, 1) + " times", inline_text(room.bound, 60),
+                                fixed(room.factor, room.factor < 10 ? 1 : 0), cite(room.events)));
   }
 }
 

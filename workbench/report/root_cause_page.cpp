@@ -232,7 +232,7 @@ std::string hypotheses(const Page& page, const Json& decided) {
   out += causes_table(facts, all);
   for (const Json* cause : causes_of(decided, "supported")) out += cause_details(facts, *cause);
   const std::string needs =
-      needs_list(causes_of(decided, "undecided"), text(decided, "subject"), example_problem(facts));
+      needs_list(causes_of(decided, "undecided"), text(decided, "subject"), example_problem(page));
   if (!needs.empty()) out += "### What would decide the undecided\n\n" + needs;
   const auto before = causes_of(field(decided, "start"), "supported");
   if (!before.empty()) {
@@ -262,8 +262,8 @@ std::string batch_step(const Facts& facts) {
     least_bytes = size;
   }
   if (!least) return "no problem of the suite is known, so none can be measured with more batch.";
-  constexpr std::int64_t k_rows = 64;
-  const std::int64_t blocks = least->B * least->Hq * ((least->Sq + k_rows - 1) / k_rows);
+  constexpr std::int64_t k_tile_rows = 64;
+  const std::int64_t blocks = least->B * least->Hq * ((least->Sq + k_tile_rows - 1) / k_tile_rows);
   if (units && static_cast<double>(blocks) >= *units) {
     return "a larger batch shows nothing here: already the smallest problem has a block for each "
            "unit of the device.";
@@ -282,7 +282,7 @@ std::string batch_step(const Facts& facts) {
 }
 
 std::string validation(const Page& page, const Json& decided) {
-  const std::string problem = example_problem(page.facts);
+  const std::string problem = example_problem(page);
   std::string out = "## Validation\n\n";
   out += fmt::format(
       "1. `sdpa-wb check VARIANT --problem '{}'`: the fixed variant passes its verdict.\n",

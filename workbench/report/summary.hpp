@@ -86,13 +86,15 @@ struct GoalRow {
   std::optional<double> lowest_speedup = {};
   std::vector<std::int64_t> events = {};
 };
+/// The goals of the session, or those that its playbook noted: missed first, then undecided ones.
+std::vector<GoalRow> goals_shown(const Page& page);
 
 /// One thing to do next.
 struct Step {
   std::string what, gain, effort, risk;
 };
 /// The most useful first; may be empty.
-std::vector<Step> steps_ahead(const Page& page, const std::vector<GoalRow>& goals);
+std::vector<Step> steps_ahead(const Page& page);
 
 /// The conditions under which the recommendation holds, and what going on would cost.
 std::string decision(const Page& page);

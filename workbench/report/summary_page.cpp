@@ -67,7 +67,8 @@ std::optional<GoalRow> noted_goal(const Fact& note) {
   return row;
 }
 
-/// Missed goals first, then undecided ones.
+}  // namespace
+
 std::vector<GoalRow> goals_shown(const Page& page) {
   std::vector<GoalRow> rows;
   for (const auto& [goal, result] : session::goals_of(page.facts.view)) {
@@ -92,6 +93,8 @@ std::vector<GoalRow> goals_shown(const Page& page) {
                    [&](const GoalRow& a, const GoalRow& b) { return rank(a) < rank(b); });
   return rows;
 }
+
+namespace {
 
 /// "5 of 6 reached; missed: D 64".
 std::string goal_summary(const std::vector<GoalRow>& rows) {
@@ -335,7 +338,7 @@ std::string render_summary(const session::SessionView& view) {
                                two_pages::Size{3, 2, 24}};
   const Page page(view);
   two_pages::Parts parts{two_pages::goals_shown(page), two_pages::reasons(page), {}};
-  parts.steps = two_pages::steps_ahead(page, parts.goals);
+  parts.steps = two_pages::steps_ahead(page);
   std::string out;
   for (const two_pages::Size& size : k_sizes) {
     out = two_pages::assembled(page, parts, size);

@@ -150,7 +150,7 @@ std::vector<std::string> split_name(const std::string& name) {
 }
 
 /// The shapes of problems whose names do not tell them: what all have in common, and the rest.
-struct Shapes {
+struct ShapeCells {
   std::string common;               ///< "D64, f16"; empty where names tell it, or nothing is
   std::vector<std::string> by_row;  ///< "B4_H16_S512"; empty where names tell it
   [[nodiscard]] bool differ() const {
@@ -158,8 +158,8 @@ struct Shapes {
   }
 };
 
-Shapes shapes_of(const outcome::Group& group, const std::vector<std::size_t>& order) {
-  Shapes shapes;
+ShapeCells shapes_of(const outcome::Group& group, const std::vector<std::size_t>& order) {
+  ShapeCells shapes;
   shapes.by_row.resize(order.size());
   std::vector<std::string> whole;
   std::vector<std::vector<std::string>> parts;
@@ -198,7 +198,7 @@ struct Columns {
 };
 
 Columns columns_for(const outcome::Group& group, const std::vector<std::size_t>& order,
-                    const Shapes& shapes, const VariantTimes& times) {
+                    const ShapeCells& shapes, const VariantTimes& times) {
   std::set<std::string> taken, rivals, places;
   Columns columns;
   columns.has_shape = shapes.differ();
@@ -292,7 +292,7 @@ Rows rows_for(const outcome::Group& group, const std::vector<std::size_t>& order
 struct Sources {
   const outcome::Group& group;
   const std::vector<std::size_t>& order;
-  const Shapes& shapes;
+  const ShapeCells& shapes;
   const VariantTimes& times;
 };
 
@@ -450,7 +450,7 @@ std::string problem_section(const Page& page, const Size& size) {
   if (group == nullptr) return {};
   const std::vector<std::size_t> order = by_figure(*group);
   if (order.empty()) return {};
-  const Shapes shapes = shapes_of(*group, order);
+  const ShapeCells shapes = shapes_of(*group, order);
   const VariantTimes times = variant_times(page.facts.view, *group);
   Columns columns = columns_for(*group, order, shapes, times);
   // One column alone says nothing.

@@ -116,7 +116,7 @@ std::string deciding_command(const Page& page, const Json& cause, const std::str
   const auto& environment = page.facts.view.environment;
   const bool is_gpu =
       environment && text(field(environment->payload, "device"), "backend") == "cuda";
-  const std::string problem = example_problem(page.facts);
+  const std::string problem = example_problem(page);
   if (!is_gpu || subject.empty() || problem.empty()) return k_probes;
   const Json* evidence = first_evidence_for(cause, false);
   if (evidence != nullptr && text(*evidence, "analysis") == "configuration") {
@@ -132,19 +132,6 @@ std::string decided_by(const Page& page, const Json& cause, const std::string& s
   if (command.empty() || command.find('`') != std::string::npos) return {};
   return fmt::format("; `{}`{} would decide it", plain(command, 300),
                      command == k_probes ? " in an open session" : "");
-}
-
-/// Causes of the start that nothing supports any more.
-std::vector<const Json*> removed_causes(const Json& decided) {
-  std::vector<const Json*> removed;
-  const auto now = causes_of(decided, "supported");
-  for (const Json* cause : causes_of(field(decided, "start"), "supported")) {
-    const bool is_still = std::any_of(now.begin(), now.end(), [&](const Json* one) {
-      return text(*one, "cause") == text(*cause, "cause");
-    });
-    if (!is_still) removed.push_back(cause);
-  }
-  return removed;
 }
 
 /// "6 of 11 problems (a, b, c and 3 more)"; empty where it is all of them.
@@ -221,7 +208,7 @@ void add_decided(const Page& page, const Json& decided, std::vector<std::string>
         code(subject, 60)));
     return;
   }
-  const auto removed = by_proof(removed_causes(decided));
+  const auto removed = held_up_causes(decided);
   if (!removed.empty()) {
     const Json& first = *removed.front();
     out.push_back(fmt::format("The start was {}held up by: {} That no longer holds.",

@@ -98,6 +98,8 @@ std::string over_start_words(const Page& page, const outcome::Group& group) {
                        cite_ends(found->events));
   }
   if (!total.mean || total.measured() == 0) return {};
+  // Exactly 1 is the start beside itself, where another was measured on other problems alone.
+  if (std::abs(std::log(total.mean->value)) < 1e-12) return {};
   return fmt::format(
       " Over the start it is {} on average{}{}.", speedup(ratio_of(*total.mean)),
       total.missing.empty() ? std::string() : fmt::format(" of {}", of_problems(total.measured())),

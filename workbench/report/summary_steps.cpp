@@ -338,10 +338,10 @@ void add_unmeasured_ideas(const Page& page, std::vector<Step>& steps) {
 }
 
 /// Of the problems with room the one that is lost to a rival by most, else the one with most room.
-const Headroom& room_to_explain(const Page& page, const std::vector<Headroom>& rooms) {
+const Room& room_to_explain(const Page& page, const std::vector<Room>& rooms) {
   for (const outcome::Loss& lost : outcome::losses_of(page.conclusion).to_rivals) {
-    const auto found = std::find_if(rooms.begin(), rooms.end(), [&](const Headroom& room) {
-      return room.factor >= k_least_room && page.facts.title(room.problem) == lost.problem;
+    const auto found = std::find_if(rooms.begin(), rooms.end(), [&](const Room& room) {
+      return room.factor >= k_least_room && room.problem == lost.problem;
     });
     if (found != rooms.end()) return *found;
   }
@@ -349,18 +349,17 @@ const Headroom& room_to_explain(const Page& page, const std::vector<Headroom>& r
 }
 
 void add_room(const Page& page, std::vector<Step>& steps) {
-  const auto rooms = headroom(page);
+  const auto rooms = rooms_now(page);
   if (rooms.empty() || rooms.front().factor < k_least_room) return;
-  const Headroom& most = room_to_explain(page, rooms);
+  const Room& most = room_to_explain(page, rooms);
   // Room of the start says nothing of a variant that was only compared.
   if (!is_recommended(page, page.facts.view.incumbent)) return;
   steps.push_back(
-      {fmt::format(
-           "Find why {} runs at {} of the device's bound: `sdpa-wb diagnose --measure`",
-           most.problem.empty() ? "the suite" : inline_text(page.facts.title(most.problem), 60),
-           percent(1 / most.factor)),
+      {fmt::format("Find why {} takes {} times its bound, {}: `sdpa-wb diagnose --measure`",
+                   most.problem.empty() ? "the suite" : inline_text(most.problem, 60),
+                   fixed(most.factor, 1), inline_text(most.bound, 60)),
        fmt::format("at most {}x there{}", fixed(most.factor, most.factor < 10 ? 1 : 0),
-                   cite(most.finding->seq)),
+                   cite(most.events)),
        "a few measurements", k_only_measures});
 }
 
@@ -374,12 +373,12 @@ void add_rival(const Page& page, std::vector<Step>& steps) {
 
 }  // namespace
 
-std::vector<Step> steps_ahead(const Page& page, const std::vector<GoalRow>& goals) {
+std::vector<Step> steps_ahead(const Page& page) {
   std::vector<Step> steps;
   add_open_work(page, steps);
   add_confirmation(page, steps);
   add_rival(page, steps);
-  add_missed_goals(page, goals, steps);
+  add_missed_goals(page, goals_shown(page), steps);
   add_gap(page, steps);
   add_roadmap(page, steps);
   add_undecided(page, steps);

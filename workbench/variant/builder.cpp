@@ -109,7 +109,7 @@ Outcome<Artifact> ArtifactCache::find_without_compiler(const Variant& variant,
                                             .configuration = to_json(complete),
                                             .target = options.target,
                                             .grants = grants->digest})) {
-    const CacheEntry entry{m_root / id.substr(0, 2) / id, id, variant};
+    const EntryPlace entry{m_root / id.substr(0, 2) / id, id, variant};
     if (auto hit = load_held(m_file_system, entry, m_leases)) return *std::move(hit);
   }
   no_compiler.cause += ", and the cache holds no artifact of " + variant.manifest.name + " for " +
@@ -119,7 +119,7 @@ Outcome<Artifact> ArtifactCache::find_without_compiler(const Variant& variant,
 
 std::optional<Artifact> ArtifactCache::find(const std::string& id, const Variant& variant) {
   if (id.size() != 64 || !is_inside(id)) return {};
-  return load_held(m_file_system, CacheEntry{m_root / id.substr(0, 2) / id, id, variant}, m_leases);
+  return load_held(m_file_system, EntryPlace{m_root / id.substr(0, 2) / id, id, variant}, m_leases);
 }
 
 Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configuration& configuration,
@@ -141,7 +141,7 @@ Outcome<Artifact> ArtifactCache::build(const Variant& variant, const Configurati
     if (!is_exact || toolchain->is_installed()) return failure_of(id_of_build.error());
     return find_without_compiler(variant, *complete, options, id_of_build.error());
   }
-  const CacheEntry entry{m_root / id_of_build->substr(0, 2) / *id_of_build, *id_of_build, variant};
+  const EntryPlace entry{m_root / id_of_build->substr(0, 2) / *id_of_build, *id_of_build, variant};
   if (auto hit = load_held(m_file_system, entry, m_leases)) return *std::move(hit);
 
   if (m_root.string().find_first_of("\n\r") != std::string::npos) {

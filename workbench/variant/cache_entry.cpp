@@ -55,7 +55,7 @@ std::map<std::string, std::string> python_files(const Variant& variant) {
 }
 
 /// The entry as an artifact, or nothing when it is absent or its bytes differ from its record.
-std::optional<Artifact> load_entry(const FileSystem& file_system, const CacheEntry& entry) {
+std::optional<Artifact> load_entry(const FileSystem& file_system, const EntryPlace& entry) {
   const auto text = file_system.read(entry.folder / k_record_file, k_record_max_bytes);
   if (!text.ok()) return {};
   const auto json = parse_json(*text, (entry.folder / k_record_file).string());
@@ -92,7 +92,7 @@ std::optional<Artifact> load_entry(const FileSystem& file_system, const CacheEnt
   return artifact;
 }
 
-Result<void> write_record(FileSystem& file_system, const CacheEntry& entry, const fs::path& folder,
+Result<void> write_record(FileSystem& file_system, const EntryPlace& entry, const fs::path& folder,
                           const Configuration& configuration, const BuildOptions& options,
                           const Artifact& artifact) {
   Json json = to_json(artifact.record);
@@ -145,11 +145,11 @@ void remove_stale_folders(const fs::path& parent) {
   }
 }
 
-fs::path CacheEntry::artifact_path(const fs::path& in) const {
+fs::path EntryPlace::artifact_path(const fs::path& in) const {
   return in / (is_python() ? k_python_folder : k_library_file);
 }
 
-Outcome<Artifact> make_entry(FileSystem& file_system, const CacheEntry& entry,
+Outcome<Artifact> make_entry(FileSystem& file_system, const EntryPlace& entry,
                              const fs::path& folder, const Configuration& configuration,
                              const BuildOptions& options, const Toolchain* toolchain) {
   Artifact artifact;
@@ -178,7 +178,7 @@ Outcome<Artifact> make_entry(FileSystem& file_system, const CacheEntry& entry,
   return artifact;
 }
 
-Result<bool> publish(const fs::path& from, const CacheEntry& entry) {
+Result<bool> publish(const fs::path& from, const EntryPlace& entry) {
   if (::rename(from.c_str(), entry.folder.c_str()) == 0) return true;
   if (errno == EEXIST || errno == ENOTEMPTY) return false;
   return errno_error("publish the built artifact as", entry.folder, errno);
@@ -197,7 +197,7 @@ std::shared_ptr<const UniqueFd> take_lease(const fs::path& folder, const LeaseCo
           }};
 }
 
-std::optional<Artifact> load_held(const FileSystem& file_system, const CacheEntry& entry,
+std::optional<Artifact> load_held(const FileSystem& file_system, const EntryPlace& entry,
                                   const LeaseCount& count) {
   for (int attempt = 0; attempt < k_lease_attempts; ++attempt) {
     // Locked before it is read: an entry that gc removes in between is a miss.
@@ -212,7 +212,7 @@ std::optional<Artifact> load_held(const FileSystem& file_system, const CacheEntr
 }
 
 Result<std::optional<Artifact>> repair(FileSystem& file_system, const fs::path& root,
-                                       const fs::path& from, const CacheEntry& entry,
+                                       const fs::path& from, const EntryPlace& entry,
                                        const LeaseCount& leases) {
   WB_TRY_ASSIGN(const UniqueFd lock, lock_cache(root));
   if (auto adopted = load_held(file_system, entry, leases)) return adopted;

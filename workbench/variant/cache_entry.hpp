@@ -42,7 +42,8 @@ class PrivateFolder {
 /// Removes those of killed processes.
 void remove_stale_folders(const fs::path& parent);
 
-struct CacheEntry {
+/// Where an entry is or is to be, and of which variant.
+struct EntryPlace {
   fs::path folder;
   std::string id;
   const Variant& variant;  ///< the record and a Python artifact's files must be of it
@@ -53,12 +54,12 @@ struct CacheEntry {
 };
 
 /// Fills `folder` with the artifact and its record. Failures: environment, those of compile().
-Outcome<Artifact> make_entry(FileSystem& file_system, const CacheEntry& entry,
+Outcome<Artifact> make_entry(FileSystem& file_system, const EntryPlace& entry,
                              const fs::path& folder, const Configuration& configuration,
                              const BuildOptions& options, const Toolchain* toolchain);
 
 /// Renames `from` to the entry's folder. True: published; false: an entry is already there.
-Result<bool> publish(const fs::path& from, const CacheEntry& entry);
+Result<bool> publish(const fs::path& from, const EntryPlace& entry);
 
 /// Of the leases of one cache object that live; each is an open descriptor.
 using LeaseCount = std::shared_ptr<std::atomic<int>>;
@@ -68,13 +69,13 @@ std::shared_ptr<const UniqueFd> take_lease(const fs::path& folder, const LeaseCo
 
 /// The entry as an artifact with a lease, so that gc cannot remove it; nothing when it is absent or
 /// its bytes differ from its record.
-std::optional<Artifact> load_held(const FileSystem& file_system, const CacheEntry& entry,
+std::optional<Artifact> load_held(const FileSystem& file_system, const EntryPlace& entry,
                                   const LeaseCount& count);
 
 /// Replaces a damaged entry by `from`, under the cache lock. It checks again under the lock, since
 /// another process may have published an intact entry that is already in use: that one is returned.
 Result<std::optional<Artifact>> repair(FileSystem& file_system, const fs::path& root,
-                                       const fs::path& from, const CacheEntry& entry,
+                                       const fs::path& from, const EntryPlace& entry,
                                        const LeaseCount& leases);
 
 }  // namespace wb::variant
