@@ -118,7 +118,7 @@ TEST_CASE("the reference names every verb and argument", "[cli][command_line]") 
 }
 
 TEST_CASE("a progress line has stage, i/n, best, elapsed, left and cost", "[cli][progress]") {
-  Progress progress;
+  engine::Progress progress;
   progress.stage = "confirmation";
   progress.what = "n6_S64";
   progress.done = 2;
@@ -133,7 +133,7 @@ TEST_CASE("a progress line has stage, i/n, best, elapsed, left and cost", "[cli]
 }
 
 TEST_CASE("unknown cost is said, unknown rest is left out", "[cli][progress]") {
-  Progress progress;
+  engine::Progress progress;
   progress.stage = "build";
   progress.iteration = -1;
   const std::string text = progress_text(progress);

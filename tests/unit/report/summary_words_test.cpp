@@ -56,7 +56,9 @@ void add_win(Story& story, std::int64_t number, const std::string& label,
   story.iteration(number, label, "win");
   story.add(number, {.problem = k_small, .candidate = label, .against = against, .speedup = small});
   story.add(number, {.problem = k_large, .candidate = label, .against = against, .speedup = large});
-  story.add(number, {.candidate = label, .against = against, .speedup = (small + large) / 2});
+  story.add(
+      number,
+      {.problem = {}, .candidate = label, .against = against, .speedup = (small + large) / 2});
 }
 
 }  // namespace
@@ -87,7 +89,10 @@ TEST_CASE("two pages say where else a step gained than its hypothesis says", "[r
       story.add(
           1, {.problem = problem, .candidate = "mine@2", .against = "base@1", .speedup = speedup});
     }
-    story.add(1, {.candidate = "mine@2", .against = "base@1", .speedup = (narrow + wide) / 2});
+    story.add(1, {.problem = {},
+                  .candidate = "mine@2",
+                  .against = "base@1",
+                  .speedup = (narrow + wide) / 2});
     session::SessionView view = story.close().view();
     view.opened.payload["suite"]["problems"][1]["problem"] = k_wide;
     predict(view, 1, theory, 1.4, (narrow + wide) / 2, "within");
@@ -118,7 +123,7 @@ TEST_CASE("two pages introduce every variant that is taken", "[report][summary]"
   story.iteration(3, "third@4", "no_gain");
   story.add(3, {.problem = k_small, .candidate = "third@4", .against = "second@3", .speedup = 0.5});
   story.add(3, {.problem = k_large, .candidate = "third@4", .against = "second@3", .speedup = 1.5});
-  story.add(3, {.candidate = "third@4", .against = "second@3", .speedup = 0.9});
+  story.add(3, {.problem = {}, .candidate = "third@4", .against = "second@3", .speedup = 0.9});
   session::SessionView view = story.close().view();
   predict(view, 1, "tiles are shared", 2, 3, "above");
   predict(view, 2, "loads are wider", 1.2, 1.2, "within");
@@ -139,7 +144,8 @@ TEST_CASE("what brought no gain is called slower where it was", "[report][summar
   for (int n = 1; n <= 3; ++n) {
     const std::string label = "mine@" + std::to_string(n + 1);
     story.iteration(n, label, "no_gain");
-    story.add(n, {.candidate = label, .against = "base@1", .speedup = ratios[n - 1]});
+    story.add(n,
+              {.problem = {}, .candidate = label, .against = "base@1", .speedup = ratios[n - 1]});
   }
   story.add(3, {.problem = k_large, .candidate = "mine@4", .against = "base@1", .speedup = 1.5});
   const session::SessionView view = story.close().view();
