@@ -66,7 +66,7 @@ struct TimeBound {
 };
 /// The longest of: its FLOPs at compute_roof(), its bytes at the memory's rate where the plan's
 /// times depend on memory (no device here has a known rate of its L2), and an empty call where one
-/// was timed. Nothing where none of them is known (roofline_share.cpp).
+/// was timed. Nothing where neither rate is known (roofline_share.cpp).
 [[nodiscard]] std::optional<TimeBound> time_bound(const measure::Evidence& evidence,
                                                   const measure::Observation& observation);
 

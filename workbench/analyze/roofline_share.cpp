@@ -168,6 +168,8 @@ void add_fma_share(Finding& finding, const Device& device, Dtype dtype, double f
 std::optional<TimeBound> time_bound(const Evidence& evidence, const Observation& observation) {
   if (!has_time(observation)) return std::nullopt;
   const Shares shares = shares_of(evidence, observation, problem::work(observation.problem));
+  // An empty call alone bounds hardly anything where no peak of the device is known.
+  if (!shares.flops && !shares.bytes) return std::nullopt;
   const TimeBound bound = bound_of(evidence, observation, shares);
   return bound.us > 0 ? std::optional(bound) : std::nullopt;
 }

@@ -309,6 +309,7 @@ TEST_CASE("registers of kernels that nothing launches limit nobody", "[analyze][
 
 TEST_CASE("matrix units fed by asynchronous copies hide latency", "[analyze][derived]") {
   Derived derived;
+  derived.manifest.backend = variant::Backend::cuda;
   CHECK_FALSE(hides_latency(derived.input));
   CHECK(derived.only("configuration", h200()).figures["hides_latency"] == false);
   derived.manifest.techniques = {"tensor_core_wgmma", "tma_copy"};

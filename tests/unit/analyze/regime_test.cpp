@@ -50,11 +50,11 @@ TEST_CASE("Decode over many keys is memory-bound", "[analyze][unit]") {
 }
 
 TEST_CASE("A tiny problem is launch-bound when an empty call is known", "[analyze][unit]") {
-  const Finding finding = regime_of("B=1 Hq=1 Sq=64 D=64 f32", 1.8, 1.3);
+  const Finding finding = regime_of("B=1 Hq=1 Sq=16 D=64 f32", 1.8, 1.3);
   CHECK(word(finding) == "launch");
   CHECK(finding.statement.find("empty call") != std::string::npos);
   // At four empty calls three quarters of the time pass inside the kernel.
-  CHECK(word(regime_of("B=1 Hq=1 Sq=64 D=64 f32", 5.2, 1.3)) == "latency");
+  CHECK(word(regime_of("B=1 Hq=1 Sq=16 D=64 f32", 5.2, 1.3)) == "latency");
 }
 
 TEST_CASE("Too few row blocks for the device is latency-bound", "[analyze][unit]") {

@@ -188,8 +188,8 @@ TEST_CASE("next steps come from facts and cite them", "[report][reader]") {
        {"1. Use cpu_tiled@1f0c44a1 in place of the start; keep torch_cpu on decode.",
         // The start is the best variant there, so the gap is the start's.
         "Close the gap on decode: 0.44x [0.43, 0.45] [e25] of torch_cpu.",
-        "Look at decode: it runs at 11 % of its bound, so at most 9.1x is left [e",
-        "Look at prefill: it runs at 24 % of its bound, so at most 4.2x is left [e",
+        "Look at decode: it takes 9.1 times its bound, the roofline, so at most 9.1x is left [e",
+        "Look at prefill: it takes 4.2 times its bound, the roofline, so at most 4.2x is left [e",
         "Measure prefill beside torch_cpu again with more processes or rounds: 1.16x [1.13, 1.18] "
         "[e105].",
         "Mend `cpu_simd@00dead03` (iteration 3, compile [e",

@@ -172,9 +172,9 @@ TEST_CASE("the room to explain first is that of a lost problem", "[report][summa
           {"figures", {{"share_frac", share}, {"plan", "hot"}}}}});
   };
   room(k_small, 0.1);
-  CHECK(tells(summary_of(view), "Find why small runs at 10 %"));
+  CHECK(tells(summary_of(view), "Find why small takes 10.0 times its bound"));
   room(k_large, 0.5);
-  CHECK(tells(summary_of(view), "Find why large runs at 50 %"));
+  CHECK(tells(summary_of(view), "Find why large takes 2.0 times its bound"));
 }
 
 TEST_CASE("what iterations took is a part of what the session took", "[report][summary]") {
