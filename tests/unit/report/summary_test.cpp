@@ -108,7 +108,7 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "1.85x [1.83, 1.86] over the fastest rival on average [e4646] to [e6288], ahead on 11 "
            "of 11.",
            "0 of 11 problems to a rival.", "iteration 5, 6.87x [e4670]", "iteration 7",
-           "$0.87 (list price)", "used on 3",
+           "$0.87 (list price)",
            "8 iterations closed after the baseline: 4 won, 3 gained nothing, 1 abandoned.",
            "1.85x instead of 1.66x over the rivals", "measured in separate runs",
            "Not yet confirmed in one run.",
