@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/json.hpp"
+#include "measure/comparison.hpp"
 #include "measure/statistics.hpp"
 #include "session/log.hpp"
 #include "session/storage.hpp"

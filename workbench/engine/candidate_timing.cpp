@@ -21,7 +21,7 @@
 #include "engine/timing.hpp"
 #include "engine/verdicts.hpp"
 #include "engine/worker.hpp"
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 
 namespace wb::engine {
 

@@ -14,6 +14,7 @@
 #include "engine/context.hpp"
 #include "engine/first_calls.hpp"
 #include "engine/worker.hpp"
+#include "measure/comparison.hpp"
 #include "measure/roofline.hpp"
 #include "measure/statistics.hpp"
 

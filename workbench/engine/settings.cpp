@@ -10,7 +10,7 @@
 
 #include "core/json.hpp"
 #include "engine/recorded.hpp"
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 
 namespace wb::engine {
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "measure/comparison.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 
 #include "measure/hierarchy.hpp"
 #include "measure/quantiles.hpp"
-#include "measure/statistics.hpp"
 
 namespace wb::measure {
 namespace {
@@ -261,6 +262,35 @@ Comparison compare(std::span<const Turn> candidate, std::span<const Turn> rival,
 double resolution_frac(const Comparison& comparison) {
   if (!is_valid(comparison.interval) || is_uninformative(comparison.interval)) return k_unknown;
   return (1 + comparison.noise_floor_frac) * std::exp(half_log(comparison.interval)) - 1;
+}
+
+Comparison combine_regimes(const Comparison& own, Regime regime, const Comparison& other) {
+  Comparison result = own;
+  if (!(own.speedup > 0)) return result;
+  const std::string_view own_word = to_string(regime), other_word = to_string(opposite(regime));
+  const bool opposed =
+      (own.speedup > 1 && other.speedup < 1) || (own.speedup < 1 && other.speedup > 1);
+  const bool has_same =
+      own.outcome == ComparisonOutcome::same || other.outcome == ComparisonOutcome::same;
+  if (!(other.speedup > 0)) {
+    result.outcome = ComparisonOutcome::ambiguous;
+    result.reason = fmt::format("no valid figure in the {} regime: {}", other_word, other.reason);
+    result.interval.low = result.interval.high = k_unknown;
+    result.instance_log_speedups.clear();
+  } else if (opposed && !has_same) {
+    result.outcome = ComparisonOutcome::ambiguous;
+    result.reason = fmt::format("{} ({:.3f}x) and {} ({:.3f}x) point opposite ways", own_word,
+                                own.speedup, other_word, other.speedup);
+    // An interval over both needs a valid one on each side.
+    const bool both = is_valid(own.interval) && is_valid(other.interval);
+    result.interval.low = both ? std::min(own.interval.low, other.interval.low) : k_unknown;
+    result.interval.high = both ? std::max(own.interval.high, other.interval.high) : k_unknown;
+    result.instance_log_speedups.clear();
+  } else {
+    result.reason +=
+        fmt::format("; {}: {} ({:.3f}x)", other_word, to_string(other.outcome), other.speedup);
+  }
+  return result;
 }
 
 CompareOptions compare_options(const NoiseFloor& floor, std::uint64_t seed) {

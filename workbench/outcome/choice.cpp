@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 
 namespace wb::outcome {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "outcome/measured.hpp"
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -205,9 +205,12 @@ std::string rivals_first(const Outcome& outcome, const Group& group) {
   } else {
     std::vector<std::string> items;
     for (const Part& rival : rivals) {
-      items.push_back(fmt::format("{} on {}", shown(rival.variant), rival.problems.size()));
+      constexpr std::size_t k_named = 3;
+      const std::size_t count = rival.problems.size();
+      items.push_back(fmt::format("{} on {}", shown(rival.variant),
+                                  count <= k_named ? problems_words(group, rival.problems)
+                                                   : fmt::format("{} problems", count)));
     }
-    items.front() += rivals.front().problems.size() == 1 ? " problem" : " problems";
     words += items.size() == 2 ? items.front() + " and " + items.back() : listed(items);
     words += ": each is ahead of the best variant here.";
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "analyze/analysis.hpp"
@@ -192,6 +193,12 @@ std::vector<const Json*> held_up_causes(const Json& decided) {
 
 std::vector<Room> rooms_now(const Page& page) {
   const measure::Evidence evidence = log_evidence(page.facts.view).evidence;
+  std::map<std::string, std::string> taken;  // by problem, where it is not the incumbent
+  if (const outcome::Group* group = page.conclusion.main_group()) {
+    for (const outcome::ProblemOutcome& problem : group->problems) {
+      if (!problem.best.empty()) taken[page.facts.title(problem.problem)] = problem.best;
+    }
+  }
   std::vector<Room> rooms;
   std::set<std::string> told;
   const auto add = [&](Room room) {
@@ -199,13 +206,15 @@ std::vector<Room> rooms_now(const Page& page) {
     if (room.factor >= 1 - measure::k_roofline_tolerance_frac) rooms.push_back(std::move(room));
   };
   for (const measure::Observation& one : evidence.observations) {
-    const bool is_ours = one.subject == page.facts.view.incumbent &&
-                         to_string(one.plan) == std::string_view(page.facts.plan);
+    const std::string title = page.facts.title(problem::to_text(one.problem));
+    const auto best = taken.find(title);
+    const bool is_ours =
+        one.subject == (best == taken.end() ? page.facts.view.incumbent : best->second) &&
+        to_string(one.plan) == std::string_view(page.facts.plan);
     const auto bound = is_ours ? analyze::time_bound(evidence, one) : std::nullopt;
     if (!bound) continue;
     const double ratio = one.measurement.median_us / bound->us;
-    add({page.facts.title(problem::to_text(one.problem)),
-         bound->kind == "launch" ? std::max(ratio, 1.0) : ratio, bound->words, one.events});
+    add({title, bound->kind == "launch" ? std::max(ratio, 1.0) : ratio, bound->words, one.events});
   }
   // Where the log has no device or no time, what was found then.
   for (const Headroom& found : headroom(page)) {
@@ -279,21 +288,28 @@ std::string unseen_list(const session::SessionView& view, const std::vector<Fact
   return (out.empty() ? "- nothing is known to be missing\n" : out) + "\n";
 }
 
-std::string example_problem(const Page& page) {
+std::string example_problem(const Page& page, const std::vector<std::string>& where) {
+  std::vector<const SuiteEntry*> among;
+  for (const SuiteEntry& entry : page.facts.suite) {
+    if (entry.held_out) continue;
+    const std::string title = page.facts.title(entry.problem);
+    const bool is_there = std::any_of(where.begin(), where.end(), [&](const std::string& name) {
+      return page.facts.title(name) == title || page.facts.words(name) == title;
+    });
+    if (where.empty() || is_there) among.push_back(&entry);
+  }
+  if (among.empty()) return where.empty() ? std::string() : example_problem(page);
   std::vector<std::string> wanted;
   for (const auto& lost : outcome::losses_of(page.conclusion).to_rivals) {
     wanted.push_back(lost.problem);
   }
   for (const Room& room : rooms_now(page)) wanted.push_back(room.problem);
   for (const std::string& title : wanted) {
-    for (const SuiteEntry& entry : page.facts.suite) {
-      if (!entry.held_out && page.facts.title(entry.problem) == title) return entry.problem;
+    for (const SuiteEntry* entry : among) {
+      if (page.facts.title(entry->problem) == title) return entry->problem;
     }
   }
-  for (const SuiteEntry& entry : page.facts.suite) {
-    if (!entry.held_out) return entry.problem;
-  }
-  return {};
+  return among.front()->problem;
 }
 
 std::string causes_section(const Page& page) {

@@ -21,7 +21,8 @@ std::vector<const Json*> causes_of(const Json& decided, std::string_view state =
 /// lacks.
 std::vector<const Json*> held_up_causes(const Json& decided);
 
-/// How far the incumbent is from its bound on one problem, under the objective's plan.
+/// How far what is to be taken on a problem, else the incumbent, is from its bound there, under the
+/// objective's plan.
 struct Room {
   std::string problem;  ///< as pages call it
   double factor = 1;    ///< its time over the bound
@@ -57,8 +58,9 @@ std::vector<session::Fact> findings_now(const session::SessionView& view);
 /// What `findings` could not see and what the log does not hold, one line each.
 std::string unseen_list(const session::SessionView& view,
                         const std::vector<session::Fact>& findings);
-/// The problem of the suite that a command about causes looks at: what is lost to a rival by most,
-/// else what has most room, else the first that is not held out.
-std::string example_problem(const Page& page);
+/// The problem of the suite that a command about causes looks at, among those `where` a cause is at
+/// work if any is named: what is lost to a rival by most, else what has most room, else the first
+/// that is not held out.
+std::string example_problem(const Page& page, const std::vector<std::string>& where = {});
 
 }  // namespace wb::report

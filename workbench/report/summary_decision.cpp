@@ -184,8 +184,9 @@ std::string behind_words(const outcome::Outcome& made, const outcome::Group& gro
                                                    : group.single.over_rival.mean;
   std::string out = "- No variant here is ahead of the rivals on any problem.";
   if (!mean || !(mean->value > 0)) return out + "\n";
-  return out + fmt::format(" {} must become {} faster on average to be level with them.\n", own,
-                           speedup(1 / mean->value));
+  return out + fmt::format(
+                   " {} reaches {} of them on average, so it must become {} faster to be level.\n",
+                   own, speedup(mean->value), speedup(1 / mean->value));
 }
 
 std::string conditions(const Page& page) {
@@ -250,7 +251,7 @@ std::string options(const Page& page) {
       out += fmt::format(". Baseline and other measurements took {}", duration(rest_s));
     }
   }
-  return out + ". Or stop: the session keeps everything.\n\n";
+  return out + ".\n\n";
 }
 
 /// What the conditions are about.

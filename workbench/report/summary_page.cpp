@@ -23,7 +23,7 @@ using session::SessionStatus;
 
 namespace {
 
-constexpr std::size_t k_most_words = 860;
+constexpr std::size_t k_most_words = 890;
 
 // Goals
 // -------------------------------------------------------------------------------------------
@@ -160,7 +160,9 @@ std::string suite_words(const Facts& facts) {
   const auto held_out = static_cast<std::size_t>(
       std::count_if(facts.suite.begin(), facts.suite.end(),
                     [](const SuiteEntry& entry) { return entry.held_out; }));
-  const std::string suite = text(field(opened, "suite"), "name");
+  // A list of a suite's problems may follow its name.
+  std::string suite = text(field(opened, "suite"), "name");
+  suite = suite.substr(0, suite.find(':'));
   return fmt::format("{}{}{}{}",
                      facts.suite.empty() ? std::string("problems that the log does not name")
                                          : of_problems(facts.suite.size() - held_out),

@@ -116,7 +116,7 @@ std::string deciding_command(const Page& page, const Json& cause, const std::str
   const auto& environment = page.facts.view.environment;
   const bool is_gpu =
       environment && text(field(environment->payload, "device"), "backend") == "cuda";
-  const std::string problem = example_problem(page);
+  const std::string problem = example_problem(page, strings(cause, "where"));
   if (!is_gpu || subject.empty() || problem.empty()) return k_probes;
   const Json* evidence = first_evidence_for(cause, false);
   if (evidence != nullptr && text(*evidence, "analysis") == "configuration") {

@@ -230,6 +230,10 @@ std::string cost_words(const Page& page) {
   std::string out =
       page.costs.rows().empty() ? std::string("nothing was debited") : rounded_usd(page);
   const auto wall_s = seconds_between(page.facts.view.opened.t, page.facts.view.last_t);
+  if (page.facts.view.in_flight() == nullptr && page.facts.view.undebited.count > 0) {
+    out += fmt::format(" without {} that no debit holds",
+                       count(page.facts.view.undebited.count, "turn"));
+  }
   if (wall_s) out += "; " + duration(*wall_s) + " from opening to the last event";
   return out + ".";
 }

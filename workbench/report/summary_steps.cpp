@@ -23,6 +23,7 @@ std::string came_of(const Page& page, const IterationView& iteration) {
     const std::string why = invalidity_of(iteration);
     return "failed" + (why.empty() ? "" : ": " + inline_text(why, 40));
   }
+  if (outcome == IterationOutcome::abandoned) return "abandoned, not decided";
   if (outcome != IterationOutcome::no_gain) return std::string(to_string(outcome));
   return no_gain_words(page, iteration);
 }
@@ -120,7 +121,11 @@ std::string tried_section(const Page& page, const Size& size) {
   }
   out += tally_words(page) + "\n\n" + table.str() + "\n";
   const std::size_t left = tries.size() - shown.size();
-  return left == 0 ? out : out + fmt::format("{} smaller ones are in the whole report.\n\n", left);
+  if (left == 0) return out;
+  return out +
+         (left == 1 ? std::string("One smaller one is")
+                    : fmt::format("{} smaller ones are", left)) +
+         " in the whole report.\n\n";
 }
 
 namespace {

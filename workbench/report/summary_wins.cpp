@@ -28,7 +28,16 @@ namespace {
 
 constexpr std::size_t k_idea_bytes = 170, k_short_idea_bytes = 90;
 
+/// "the fault …; the cure …" where both halves of a hypothesis do not fit, as what was changed
+/// often stands in the second.
 std::string cut_idea(std::string_view theory, std::size_t most) {
+  constexpr std::size_t k_least_half = 28;
+  const std::size_t half = theory.find("; ");
+  if (theory.size() > most && half != std::string_view::npos && most >= 2 * k_least_half) {
+    const std::size_t first = std::min(half, most / 2);
+    return clause(theory.substr(0, half), first) + "; " +
+           cut_idea(theory.substr(half + 2), most - first);
+  }
   std::string idea = theory.empty() ? "no idea was stated" : clause(theory, most);
   if (idea.ends_with('.')) idea.pop_back();
   return idea;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "search/simulation.hpp"
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "search/strategy.hpp"
+#include "measure/comparison.hpp"
 #include "measure/quantiles.hpp"
-#include "measure/statistics.hpp"
 
 #include <fmt/format.h>
 

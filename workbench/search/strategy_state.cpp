@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/json.hpp"
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 #include "search/strategy.hpp"
 
 namespace wb::search {

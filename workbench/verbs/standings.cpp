@@ -10,7 +10,7 @@
 #include "engine/recorded.hpp"
 #include "engine/settings.hpp"
 #include "engine/worker.hpp"
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 
 namespace wb::verbs {
 

@@ -112,7 +112,8 @@ TEST_CASE("Growth with heads while SMs are free is the sign of a serial grid",
   CHECK(honest[0].figures.at("by") == "times");
   CHECK(honest[0].figures.at("problems").size() == 2);
   // Units idled at the smaller size; the larger one may have filled them.
-  CHECK(honest[0].figures.at("idle_on") == Json::array({"B=1 Hq=1 Hkv=1 Sq=64 Skv=64 D=64 f16 causal=none"}));
+  CHECK(honest[0].figures.at("idle_on") ==
+        Json::array({"B=1 Hq=1 Hkv=1 Sq=64 Skv=64 D=64 f16 causal=none"}));
 }
 
 TEST_CASE("A kernel's own blocks decide whether units are free, not tiles of 64 rows",

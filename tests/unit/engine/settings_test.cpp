@@ -6,7 +6,7 @@
 #include "core/json.hpp"
 #include "engine/settings.hpp"
 #include "engine/spending.hpp"
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 #include "session/view.hpp"
 #include "support/catch.hpp"
 

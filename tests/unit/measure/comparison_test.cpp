@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/json.hpp"
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 #include "simulated.hpp"
 #include "support/catch.hpp"
 

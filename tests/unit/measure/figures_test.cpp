@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "core/json.hpp"
+#include "measure/comparison.hpp"
 #include "measure/figures.hpp"
-#include "measure/statistics.hpp"
 #include "simulated.hpp"
 #include "support/catch.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
+#include "measure/comparison.hpp"
 #include "measure/figures.hpp"
 #include "measure/hierarchy.hpp"
 #include "measure/quantiles.hpp"

@@ -3,6 +3,7 @@
 // machines with fixed seeds. The figures of docs/results/comparison_rule.md come from here.
 #include <fmt/format.h>
 
+#include "measure/comparison.hpp"
 #include "measure/statistics.hpp"
 #include "simulated.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 
 #include <chrono>
 #include <cmath>

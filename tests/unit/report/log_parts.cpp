@@ -4,8 +4,8 @@
 
 #include "core/json.hpp"
 #include "log_builder.hpp"
+#include "measure/comparison.hpp"
 #include "measure/prediction.hpp"
-#include "measure/statistics.hpp"
 
 namespace wb::test {
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "core/json.hpp"
+#include "measure/comparison.hpp"
 #include "measure/quantiles.hpp"
-#include "measure/statistics.hpp"
 #include "search/seeded_order.hpp"
 #include "search/strategy.hpp"
 #include "support/catch.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 #include "search/simulation.hpp"
 #include "search/strategy.hpp"
 #include "support/catch.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/statistics.hpp"
+#include "measure/comparison.hpp"
 #include "search/recording.hpp"
 #include "search/seeded_order.hpp"
 #include "search/strategy.hpp"

@@ -70,7 +70,8 @@ TEST_CASE("status and brief of the kept sessions follow from all their measureme
   CHECK(tells_in(ladder["outcome"], "ahead of the fastest rival on 11 of 11, 1.85x"));
   const Json n6 = of_kept(bench, "status", "n6-baseline");
   CHECK(tells_in(n6["text"], "alone is slower than the start: n6_B8H4 0.88x"));
-  CHECK(tells_in(n6["text"], "\nadvice     Use torch_flash on 8 problems and torch_default on 3"));
+  CHECK(tells_in(n6["text"],
+                 "\nadvice     Use torch_flash on 8 problems and torch_default on n6_S4, "));
   const Json brief = of_kept(bench, "brief", "h200-part2-whole");
   CHECK(tells_in(brief["outcome"], "on 43 of 45"));
   CHECK(tells_in(brief["next"][0], "keep torch_default on B32_H8_S512_D256_bf16"));
