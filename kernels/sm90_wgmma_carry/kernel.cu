@@ -17,9 +17,13 @@
 // Worklog
 //   measured  H200, beside cuDNN: in lasting work ahead on 43 of 45 prefill problems, D 64 1.18x
 //             (sessions/h200-part2-whole); carrying over 1.03x, short heads by heads 1.24x at D 64
-//             causal S 512 (sessions/hopper-prefill, sessions/hopper-prefill-ends). Slower than
-//             the parent for D 256 full from S 8k on, with masks and for chunked queries, where
-//             the parent stays the better choice.
+//             causal S 512 (sessions/hopper-prefill, sessions/hopper-prefill-ends). Tiles of 192
+//             rows at D 72 to 96 1.20x of tiles of 128, as predicted: D 72 1.35, D 80 1.10, D 88
+//             1.19, D 96 1.07, causal D 72 1.23, D 88 1.29 (sessions/h200-rows-192). Selections
+//             before it, not kept: 96 keys a step everywhere 1.108x, 80 in three stages 1.112x,
+//             128 0.932x with spills above 72 columns, and 112 keys under a causal rule hung, as
+//             an assertion on the stages was too weak. Slower than the parent for D 256 full from
+//             S 8k on, with masks and for chunked queries, where the parent stays the better one.
 
 #include "carry.cuh"
 #include "heads.cuh"

@@ -135,7 +135,7 @@ __device__ __forceinline__ void mainloop_prologue(Consumer<S>& w, const Consumer
   ordered_barrier_wait<S>(w.wg);
   fence_operands(s);
   wgmma_fence();
-  gemm_qk_by_descriptor<S>(s, w.q_operand(work), w.k_operand());
+  gemm_qk_by_descriptor<Scores<S>>(s, w.q_operand(work), w.k_operand());
   wgmma_commit_group();
   ordered_barrier_arrive<S>(w.wg);
 }
@@ -195,7 +195,7 @@ __device__ __forceinline__ void mainloop(Consumer<S>& w, const ConsumerWork& wor
     fence_operands(o);
     fence_operands(prob);
     wgmma_fence();
-    gemm_qk_by_descriptor<S>(s, w.q_operand(work), w.k_operand());
+    gemm_qk_by_descriptor<Scores<S>>(s, w.q_operand(work), w.k_operand());
     wgmma_commit_group();
     gemm_pv_by_descriptor<S>(o, prob, w.v_operand());
     wgmma_commit_group();

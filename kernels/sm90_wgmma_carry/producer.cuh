@@ -36,8 +36,18 @@ struct Shape : Base {
   // Not beside HALVES: with three copies of the softmax ptxas serializes the products.
   static constexpr bool THREE_WAY_MAXIMA = THREES && Base::COLS <= 128 && !HALVES;
   static constexpr bool k_ordered = PING_PONG && Base::COLS <= 128 && !Base::SPLIT;
-  // Steps that are left out:
-  static_assert(!Base::TRIM || (64 * (Base::WGS - 1) + Base::BN - 1) / Base::BN <= Base::STAGES);
+  // A warpgroup that leaves out the ends of a tile holds its last V until it knows of the next
+  // tile. The block's last tile tells it that there is none behind its own last V: with as many
+  // steps left out as there are stages this V would wait for the one that is held.
+  static_assert(!Base::CAUSAL_ENDS ||
+                (64 * (Base::WGS - 1) + Base::BN - 1) / Base::BN < Base::STAGES);
+};
+
+// Of Q K^T, which takes 16 columns at a time: what a head dim lacks to a multiple reads as zeros.
+template <class S>
+struct Scores {
+  using T = typename S::T;
+  static constexpr int COLS = (S::COLS + 15) / 16 * 16, BN = S::BN;
 };
 
 template <class S>

@@ -12,6 +12,24 @@
 #include <algorithm>
 #include <cstdint>
 
+// Tiles of 192 rows for head dims above 64: keys a step of them without a causal rule, up to the
+// head dim in the name; 0: tiles of 128 rows alone.
+#ifndef KEYS_72
+#define KEYS_72 0
+#endif
+#ifndef KEYS_80
+#define KEYS_80 0
+#endif
+#ifndef KEYS_88
+#define KEYS_88 0
+#endif
+#ifndef KEYS_96
+#define KEYS_96 0
+#endif
+#ifndef CAUSAL_192  // 1: under a causal rule such tiles at head dims 72 and 88
+#define CAUSAL_192 0
+#endif
+
 namespace wb::gpu {
 
 template <class Pointer>
@@ -76,6 +94,34 @@ void fill_unmasked(PrefillTable<Kernels>& table, int64_t dim) {
   }
 }
 
+// A coarse tile of 192 rows for 65 to 96 columns: K and V are read from the L2 two thirds as often
+// as by tiles of 128.
+template <class Kernels, typename T, int COLS, int KEYS, Trim TRIM = Trim::rows>
+void set_coarse(PrefillTable<Kernels>& table) {
+  if constexpr (KEYS > 0) {
+    constexpr int stages = KEYS <= 80 ? 3 : 2;
+    table[0] = Kernels::template shape<PrefillShape<T, COLS, 3, KEYS, stages, 2, 0, TRIM>>();
+  }
+}
+
+template <class Kernels, typename T>
+void set_coarse_of(PrefillTable<Kernels>& table, int64_t dim) {
+  if (dim <= 64 || dim > 96) return;
+  if (dim <= 72) return set_coarse<Kernels, T, 72, KEYS_72>(table);
+  if (dim <= 80) return set_coarse<Kernels, T, 80, KEYS_80>(table);
+  if (dim <= 88) return set_coarse<Kernels, T, 88, KEYS_88>(table);
+  set_coarse<Kernels, T, 96, KEYS_96>(table);
+}
+
+// Under a causal rule warpgroups of such a tile end up to two steps apart, which takes a third
+// stage. It gains where rows are odd multiples of 16 bytes.
+template <class Kernels, typename T>
+void set_causal_coarse_of(PrefillTable<Kernels>& table, int64_t dim) {
+  constexpr int keys = CAUSAL_192 ? 80 : 0;
+  if (dim == 72) set_coarse<Kernels, T, 72, keys, Trim::causal>(table);
+  if (dim == 88) set_coarse<Kernels, T, 88, keys, Trim::causal>(table);
+}
+
 // TrimCausal: each warpgroup ends at its own last key under a causal rule, and takes no part in
 // tiles where it has no query. Above 64 columns, with two warpgroups a tile, the latter is rare:
 // with three, S 512 and 1024 have 9 and 18 places of 64 rows for 8 and 16.
@@ -84,15 +130,27 @@ void fill_tiles(PrefillTable<Kernels>& table, const wb_sdpa_problem& p) {
   const int64_t dim = std::max(p.dim, p.dim_v);
   if (p.mask != WB_MASK_NONE) return fill_masked<Kernels, T>(table, dim);
   if (TrimCausal && p.causal != WB_CAUSAL_NONE) {
-    return fill_unmasked<Kernels, T, Trim::causal>(table, dim);
+    fill_unmasked<Kernels, T, Trim::causal>(table, dim);
+    return set_causal_coarse_of<Kernels, T>(table, dim);
   }
   if (TrimCausal && dim <= 64) return fill_unmasked_64<Kernels, T, Trim::rows>(table);
   fill_unmasked<Kernels, T, Trim::none>(table, dim);
+  if (TrimCausal && p.causal == WB_CAUSAL_NONE) set_coarse_of<Kernels, T>(table, dim);
 }
 
-// The tile whose rounds over the device cost less. A row of the fine tile costs 15 % more than of
-// the coarse one, or 5 % under a causal rule, where the coarse one masks more; a row of the split
-// one 25 % more. Under a causal rule a grid of one round lasts as long as its longest tile, while
+// What a row of the fine tile costs, a row of the coarse one being 100: 15 % more, or 5 % under a
+// causal rule, where the coarse one masks more; above 64 columns, where it is of 192 rows, 10 %
+// more, or 25 % where rows of K and V are odd multiples of 16 bytes, so that every other one
+// begins within a sector of the L2.
+template <class Kernels>
+int fine_percent(const PrefillTable<Kernels>& table, const wb_sdpa_problem& p) {
+  const int64_t dim = std::max(p.dim, p.dim_v);
+  if (dim > 64 && table[0].rows > table[1].rows) return dim % 16 != 0 ? 125 : 110;
+  return p.causal == WB_CAUSAL_NONE ? 115 : 105;
+}
+
+// The tile whose rounds over the device cost less. A row of the split tile costs 25 % more than of
+// the coarse one. Under a causal rule a grid of one round lasts as long as its longest tile, while
 // split tiles, longest first, share the device evenly (up to 64 columns; at 128 they were slower).
 // Of tiles that differ in keys the one with more costs 3 % less a key. Measured in docs/kernels.md.
 // TileIndex: the tile to take; -1 chooses.
@@ -110,8 +168,8 @@ int choose_tile(const PrefillTable<Kernels>& table, const wb_sdpa_problem& p, in
     const auto cost = [&](int i, int percent) { return rounds(i) * table[i].rows * percent; };
     const auto rounded = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
     const int64_t keys[2] = {rounded(p.seq_kv, table[0].keys), rounded(p.seq_kv, table[1].keys)};
-    const bool by_keys = table[0].keys < table[1].keys;
-    const int percent = by_keys ? 100 : p.causal == WB_CAUSAL_NONE ? 115 : 105;
+    const bool by_keys = table[0].rows == table[1].rows && table[0].keys < table[1].keys;
+    const int percent = by_keys ? 100 : fine_percent<Kernels>(table, p);
     const bool second = by_keys ? keys[1] * 97 < keys[0] * 100 : cost(1, percent) < cost(0, 100);
     const int64_t least = second ? cost(1, percent) : cost(0, 100);
     int64_t split = cost(2, 125);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// wgmma.mma_async of other widths than wgmma.cuh's 64 and 128 columns: score tiles of 80, 112 and
-// 160 keys, outputs of 80, 96, 160, 192 and 256 columns. wgmma.cuh says how operands lie.
+// wgmma.mma_async of other widths than wgmma.cuh's 64 and 128 columns: score tiles of 80, 96, 112
+// and 160 keys, outputs of 72, 80, 88, 96, 160, 192 and 256 columns. wgmma.cuh says how operands lie.
 #pragma once
 
 #include "sm90/wgmma.cuh"
@@ -14,18 +14,24 @@ __device__ __forceinline__ void wgmma_ss_mn_256(float (&d)[32][4], uint64_t a, u
 // clang-format off
 // Eight columns of the accumulator each.
 #define WB_D(i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])
-#define WB_D_10 WB_D(0), WB_D(1), WB_D(2), WB_D(3), WB_D(4), WB_D(5), WB_D(6), WB_D(7), WB_D(8), WB_D(9)
-#define WB_D_12 WB_D_10, WB_D(10), WB_D(11)
+#define WB_D_9 WB_D(0), WB_D(1), WB_D(2), WB_D(3), WB_D(4), WB_D(5), WB_D(6), WB_D(7), WB_D(8)
+#define WB_D_10 WB_D_9, WB_D(9)
+#define WB_D_11 WB_D_10, WB_D(10)
+#define WB_D_12 WB_D_11, WB_D(11)
 #define WB_D_14 WB_D_12, WB_D(12), WB_D(13)
 #define WB_D_20 WB_D_14, WB_D(14), WB_D(15), WB_D(16), WB_D(17), WB_D(18), WB_D(19)
 #define WB_D_24 WB_D_20, WB_D(20), WB_D(21), WB_D(22), WB_D(23)
 #define WB_D_32 WB_D_24, WB_D(24), WB_D(25), WB_D(26), WB_D(27), WB_D(28), WB_D(29), WB_D(30), WB_D(31)
-#define WB_R_10 \
+#define WB_R_9 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15" \
   ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31" \
-  ", %32, %33, %34, %35, %36, %37, %38, %39"
-#define WB_R_12 WB_R_10 \
-  ", %40, %41, %42, %43, %44, %45, %46, %47"
+  ", %32, %33, %34, %35"
+#define WB_R_10 WB_R_9 \
+  ", %36, %37, %38, %39"
+#define WB_R_11 WB_R_10 \
+  ", %40, %41, %42, %43"
+#define WB_R_12 WB_R_11 \
+  ", %44, %45, %46, %47"
 #define WB_R_14 WB_R_12 \
   ", %48, %49, %50, %51, %52, %53, %54, %55"
 #define WB_R_20 WB_R_14 \
@@ -62,9 +68,12 @@ __device__ __forceinline__ void wgmma_ss_mn_256(float (&d)[32][4], uint64_t a, u
   }
 #define WB_WGMMA_OF(T, TYPE) \
   WB_WGMMA_SS(T, TYPE, 80, 10, 40, 41, 42) \
+  WB_WGMMA_SS(T, TYPE, 96, 12, 48, 49, 50) \
   WB_WGMMA_SS(T, TYPE, 112, 14, 56, 57, 58) \
   WB_WGMMA_SS(T, TYPE, 160, 20, 80, 81, 82) \
+  WB_WGMMA_RS(T, TYPE, 72, 9, 36, 37, 38, 39, 40, 41) \
   WB_WGMMA_RS(T, TYPE, 80, 10, 40, 41, 42, 43, 44, 45) \
+  WB_WGMMA_RS(T, TYPE, 88, 11, 44, 45, 46, 47, 48, 49) \
   WB_WGMMA_RS(T, TYPE, 96, 12, 48, 49, 50, 51, 52, 53) \
   WB_WGMMA_RS(T, TYPE, 160, 20, 80, 81, 82, 83, 84, 85) \
   WB_WGMMA_RS(T, TYPE, 192, 24, 96, 97, 98, 99, 100, 101) \
@@ -72,8 +81,12 @@ __device__ __forceinline__ void wgmma_ss_mn_256(float (&d)[32][4], uint64_t a, u
   WB_WGMMA_SS_MN_256(T, TYPE)
 WB_WGMMA_OF(__half, "f16")
 WB_WGMMA_OF(__nv_bfloat16, "bf16")
+#undef WB_D_9
+#undef WB_R_9
 #undef WB_D_10
 #undef WB_R_10
+#undef WB_D_11
+#undef WB_R_11
 #undef WB_D_12
 #undef WB_R_12
 #undef WB_D_14

@@ -154,9 +154,10 @@ std::string wide_outputs_of() {
 template <typename T>
 std::string outputs_of_type() {
   for (const std::string& wrong :
-       {outputs_of<T, 8, 8, false>(), outputs_of<T, 8, 4, true>(), outputs_of<T, 10, 8, true>(),
-        outputs_of<T, 12, 8, true>(), outputs_of<T, 16, 8, false>(), outputs_of<T, 16, 10, true>(),
-        outputs_of<T, 20, 7, false>(), outputs_of<T, 24, 7, true>(), outputs_of<T, 32, 5, false>(),
+       {outputs_of<T, 8, 8, false>(), outputs_of<T, 8, 4, true>(), outputs_of<T, 9, 8, true>(),
+        outputs_of<T, 10, 8, true>(), outputs_of<T, 11, 5, true>(), outputs_of<T, 12, 8, true>(),
+        outputs_of<T, 16, 8, false>(), outputs_of<T, 16, 10, true>(), outputs_of<T, 20, 7, false>(),
+        outputs_of<T, 24, 7, true>(), outputs_of<T, 32, 5, false>(),
         outputs_of<T, 32, 5, true>()}) {
     if (!wrong.empty()) return wrong;
   }

@@ -91,7 +91,8 @@ template <typename T>
 std::string scores_of_type() {
   for (const std::string& wrong :
        {scores_of<T, 8, 64, false>(), scores_of<T, 8, 128, true>(), scores_of<T, 10, 256, false>(),
-        scores_of<T, 10, 80, true>(), scores_of<T, 14, 160, false>(), scores_of<T, 14, 192, true>(),
+        scores_of<T, 10, 80, true>(), scores_of<T, 12, 80, false>(), scores_of<T, 12, 96, true>(),
+        scores_of<T, 14, 160, false>(), scores_of<T, 14, 192, true>(),
         scores_of<T, 16, 128, false>(), scores_of<T, 16, 96, true>(),
         scores_of<T, 20, 128, false>(), scores_of<T, 20, 64, true>()}) {
     if (!wrong.empty()) return wrong;
@@ -185,8 +186,8 @@ std::string products_of() {
     b[i] = Parts ? number_of(index, 4000) / 4091.0f : number_of(index, 100);
   }
   const DeviceArray<float> a_in(a), b_in(b), out(64 * columns);
-  run("wgmma_rs_tf32", multiply_tf32<Groups, Parts>, 1, 128, 2 * k_slabs * columns * 128, 1, a_in.data(),
-      b_in.data(), out.data());
+  run("wgmma_rs_tf32", multiply_tf32<Groups, Parts>, 1, 128, 2 * k_slabs * columns * 128, 1,
+      a_in.data(), b_in.data(), out.data());
   std::vector<float> wanted(64 * columns);
   for (int i = 0; i < 64 * columns; ++i) {
     double sum = 0.0;
