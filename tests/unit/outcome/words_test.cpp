@@ -131,7 +131,7 @@ TEST_CASE("where a rival is faster on every problem the rivals come first") {
   const std::string advice = advice_words(outcome);
   INFO(advice);
   CHECK(advice.starts_with(
-      "Use torch_a on 1 problem and torch_b on 1: each is ahead of the best variant here. The best "
+      "Use torch_a on large and torch_b on small: each is ahead of the best variant here. The best "
       "own choice reaches 0.4"));
   CHECK(says(advice, " of them on average. Develop new@2 further: it is the best single variant."));
   CHECK_FALSE(says(advice, "ispatch"));

@@ -128,7 +128,7 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "variant here. The best own choice reaches 0.224x of them on average. Develop "
            "sm80_tiled_flash@637b81d9 further",
            "Use the rivals if these hold:",
-           "`sm80_tiled_flash@637b81d9` reaches 0.214x of them on average, so it must become 4.67x",
+           "`sm80_tiled_flash@637b81d9` reaches 0.21x of them on average, so it must become 4.67x",
            "Measure again when `torch_flash` or `torch_default` changes; they were cuda 13.0",
            "0.224x [0.221, 0.227] over the fastest rival", "11 of 11 problems to a rival: n6_B8H4",
            "alone is slower than the start on n6_B8H4 0.88x [e2262] to [e5902]",
