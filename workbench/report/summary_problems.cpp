@@ -26,9 +26,11 @@ std::string other_groups_words(const Page& page) {
   for (const outcome::Group& group : page.conclusion.groups) {
     const outcome::Total& rivals = group.by_problem.over_rival;
     if (&group == advised || rivals.measured() == 0 || ++n > 2) continue;
-    out += fmt::format("Measured apart, {}{}{}: the best choice is {}{}{}. ",
-                       inline_text(group.plan, 20), group.regime.empty() ? "" : " ",
-                       inline_text(group.regime, 20), counts_of(rivals),
+    const std::vector<outcome::Part> parts = group.parts(group.by_problem);
+    out += fmt::format("Measured apart, {}{}{}: {} is {}{}{}. ", inline_text(group.plan, 20),
+                       group.regime.empty() ? "" : " ", inline_text(group.regime, 20),
+                       parts.size() == 1 ? code(parts.front().variant, 60) : "the best choice",
+                       counts_of(rivals),
                        rivals.mean ? ", " + speedup(ratio_of(*rivals.mean)) : std::string(),
                        cite_ends(rivals.events));
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/json.hpp"
+#include "outcome/outcome.hpp"
 #include "report/causes.hpp"
 #include "report/summary.hpp"
 
@@ -160,6 +161,24 @@ bool reaches_beyond(const Json& cause, const Json& other) {
          });
 }
 
+/// " Why P is slower than its rival is not known." of the largest loss, where none of the causes is
+/// at work on it.
+std::string unexplained_loss(const Page& page, const std::vector<const Json*>& causes) {
+  const auto lost = outcome::losses_of(page.conclusion).to_rivals;
+  if (lost.empty()) return {};
+  for (const Json* cause : causes) {
+    if (cause == nullptr) continue;
+    const std::vector<std::string> where = strings(*cause, "where");
+    const bool is_there = std::any_of(where.begin(), where.end(), [&](const std::string& name) {
+      return page.facts.words(name) == lost.front().problem ||
+             page.facts.title(name) == lost.front().problem;
+    });
+    if (where.empty() || is_there) return {};
+  }
+  return fmt::format(" Why {} is slower than its rival is not known.",
+                     inline_text(lost.front().problem, 50));
+}
+
 /// What limits it now, as far as a measurement shows it, and the likeliest where none does.
 /// Returns whether it named the open causes.
 bool add_limits(const Page& page, const Json& decided, std::vector<std::string>& out) {
@@ -184,9 +203,11 @@ bool add_limits(const Page& page, const Json& decided, std::vector<std::string>&
     out.push_back(fmt::format("On {}: {}", where_words(page, **likeliest),
                               proved_cause(page.facts, **likeliest)));
   } else if (likeliest != supported.end()) {
-    out.push_back(fmt::format("{}: the likeliest is {}{}.", lead,
-                              proved_cause(page.facts, **likeliest),
-                              decided_by(page, **likeliest, subject)));
+    const std::string where = where_words(page, **likeliest);
+    out.push_back(
+        fmt::format("{}: the likeliest{} is {}{}.{}", lead, where.empty() ? "" : " on " + where,
+                    proved_cause(page.facts, **likeliest), decided_by(page, **likeliest, subject),
+                    unexplained_loss(page, {*likeliest, settled})));
   } else if (!open.empty()) {
     out.push_back(fmt::format("{}: no measurement decides {}{}.", lead, titles_of(open),
                               decided_by(page, *open.front(), subject)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `trace analyze`: explains the attention of a prepared profile (tracing.hpp).
+#include "core/json.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/tracing.hpp"
 #include "verbs/verb.hpp"

@@ -426,7 +426,7 @@ TEST_CASE("two pages keep regimes apart", "[report][summary]") {
   const std::string page = pages_of(story.close());
   CHECK(tells(page, "ahead on 2 of 2."));
   CHECK(tells(page,
-              "Measured apart, hot sustained: the best choice is ahead on 0 of 2, behind on "
+              "Measured apart, hot sustained: `mine@2` is ahead on 0 of 2, behind on "
               "2, 0.800x"));
 }
 
