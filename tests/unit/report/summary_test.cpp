@@ -115,7 +115,7 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            // 4 of the 11 problems are short; the three that the dispatch is about are none of them.
            "What limits it now on 4 of 11 problems (n6_S64, n6_S128, n6_S192 and 1 more): the cost "
            "of a call. Proof:",
-           "Elsewhere not settled: the likeliest is too few blocks for the device (weak evidence:",
+           "Elsewhere not settled: the likeliest on ",
            "It helped as predicted (6.00x [e4019]). It made `sm80_mma_flash@b4ef2ed2`.",
            "Correctness: all ", "2 problems held out: ", "All are D64, f16.", "datasheet, dense)"},
           {"keep the rivals", "Keep it there", "Do not try again", "un iterations",
