@@ -205,6 +205,21 @@ std::vector<Room> rooms_now(const Page& page) {
     if (!told.insert(room.problem).second) return;
     if (room.factor >= 1 - measure::k_roofline_tolerance_frac) rooms.push_back(std::move(room));
   };
+  // The stored manifests, which causes are decided with, tell of which units its products use.
+  if (const auto& causes = page.facts.view.causes) {
+    const std::string subject = text(causes->payload, "subject");
+    for (const Json& found : list_of(causes->payload, "rooms")) {
+      const std::string title = page.facts.title(text(found, "problem"));
+      const auto best = taken.find(title);
+      const auto ratio = number(found, "headroom_ratio");
+      if (!ratio || (best != taken.end() && best->second != subject)) continue;
+      std::vector<std::int64_t> events;
+      for (const Json& event : list_of(found, "events")) {
+        if (event.is_number_integer()) events.push_back(event.get<std::int64_t>());
+      }
+      add({title, *ratio, text(found, "bound"), std::move(events)});
+    }
+  }
   for (const measure::Observation& one : evidence.observations) {
     const std::string title = page.facts.title(problem::to_text(one.problem));
     const auto best = taken.find(title);

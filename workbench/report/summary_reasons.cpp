@@ -238,8 +238,16 @@ void add_decided(const Page& page, const Json& decided, std::vector<std::string>
   }
   const bool has_named_open = add_limits(page, decided, out);
   const auto refuted = causes_of(decided, "refuted"), open = causes_of(decided, "undecided");
+  std::vector<const Json*> measured, unlikely;
+  for (const Json* cause : refuted) {
+    (text(*cause, "strength") == "strong" ? measured : unlikely).push_back(cause);
+  }
   std::string others;
-  if (!refuted.empty()) others = "It is not: " + titles_of(refuted) + ".";
+  if (!measured.empty()) others = "It is not: " + titles_of(measured) + ".";
+  if (!unlikely.empty()) {
+    others += fmt::format("{}Unlikely, by weaker evidence: {}.", others.empty() ? "" : " ",
+                          titles_of(unlikely));
+  }
   if (!open.empty() && !has_named_open) {
     others += (others.empty() ? "Open: " : " Open: ") + titles_of(open) + ".";
   }

@@ -358,6 +358,30 @@ void decide(DecidedCauses& decided, const std::vector<Finding>& findings) {
 
 namespace {
 
+/// The distances to the bounds that the findings tell of the target.
+void add_rooms(DecidedCauses& decided, const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    const bool is_ours = finding.analysis == "roofline_share" && finding.figures.is_object() &&
+                         text_of(finding.figures, "subject") == decided.target.subject &&
+                         text_of(finding.figures, "plan") == decided.target.plan;
+    const auto room = is_ours ? number_of(finding.figures, "headroom_ratio") : std::nullopt;
+    if (!room || *room < 1) continue;
+    decided.rooms[finding.problem] = {*room, text_of(finding.figures, "bound_words"),
+                                      finding.events};
+  }
+}
+
+Json rooms_json(const DecidedCauses& decided) {
+  Json rooms = Json::array();
+  for (const auto& [problem, room] : decided.rooms) {
+    rooms.push_back({{"problem", problem},
+                     {"headroom_ratio", room.ratio},
+                     {"bound", room.bound},
+                     {"events", room.events}});
+  }
+  return rooms;
+}
+
 /// Names the problems that other variants are dispatched to, on which the subject's causes were not
 /// asked for.
 void add_served(const Target& target, std::vector<std::string>& gaps) {
@@ -392,11 +416,13 @@ Result<Json> causes_json(const Services& services, const Session& session,
   add_derived(decided, session, view, decided.target, log);
   decide(decided, log.findings);
   add_served(decided.target, log.gaps);
+  add_rooms(decided, log.findings);
   return Json{{"subject", decided.target.subject},
               {"plan", decided.target.plan},
               {"causes", causes_list(decided.diagnoses)},
               {"start", start_json(session, view, decided, log)},
               {"siblings", siblings_json(view)},
+              {"rooms", rooms_json(decided)},
               {"gaps", std::move(log.gaps)}};
 }
 
@@ -448,14 +474,7 @@ Result<DecidedCauses> decide_causes(const Services& services, const Session& ses
   add_derived(decided, session, view, decided.target, log);
   decide(decided, log.findings);
   decided.gaps = std::move(log.gaps);
-  for (const Finding& finding : log.findings) {
-    const bool is_ours = finding.analysis == "roofline_share" && finding.figures.is_object() &&
-                         text_of(finding.figures, "subject") == decided.target.subject &&
-                         text_of(finding.figures, "plan") == decided.target.plan;
-    const auto room = is_ours ? number_of(finding.figures, "headroom_ratio") : std::nullopt;
-    if (!room || *room < 1) continue;
-    decided.rooms[finding.problem] = {*room, text_of(finding.figures, "bound_words")};
-  }
+  add_rooms(decided, log.findings);
   return decided;
 }
 

@@ -37,6 +37,7 @@ struct DecidedCauses {
   struct Room {
     double ratio = 1;
     std::string bound;  ///< what sets it
+    std::vector<std::int64_t> events = {};
   };
   std::map<std::string, Room> rooms;
 };

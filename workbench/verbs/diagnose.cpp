@@ -220,6 +220,7 @@ void fit_in_event(Json& made) {
     }
   }
   if (!fits()) made["start"] = nullptr;
+  if (!fits()) made["rooms"] = Json::array();
   for (Json& cause : made["causes"]) {
     if (fits()) return;
     cause["groups"] = Json::array();
