@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/json_fwd.hpp"
 #include "session/session.hpp"
+#include "verbs/cause_findings.hpp"
 
 namespace wb::engine {
 struct Context;
@@ -54,24 +55,6 @@ Result<advise::Target> target_of(const session::SessionView& view,
 advise::Target target_for(const advise::Target& incumbent, const session::Session& session,
                           const session::SessionView& view, const std::string& subject);
 
-struct LogFindings {
-  std::vector<measure::Finding> findings;
-  std::vector<std::string> gaps;  ///< facts in the log that no finding shows
-  measure::Evidence evidence;     ///< what the findings rest on
-};
-/// Adds what follows from the target's stored manifest, configuration and launch rule; nothing
-/// where the session does not have its sources.
-void add_derived(const DecidedCauses& catalogues, const session::Session& session,
-                 const session::SessionView& view, const advise::Target& target, LogFindings& log);
-/// Says of the evidence's subjects how they make f32 products and how many blocks their calls have,
-/// by their stored manifests and launch rules.
-void add_products(const std::vector<catalogue::LaunchRule>& launches,
-                  const session::Session& session, const session::SessionView& view,
-                  measure::Evidence& evidence);
-/// Findings of the present analyses on one iteration's measurements and builds.
-LogFindings iteration_findings(const DecidedCauses& catalogues, const session::Session& session,
-                               const session::SessionView& view,
-                               const session::IterationView& iteration);
 Json causes_list(const std::vector<advise::Diagnosis>& diagnoses);
 /// The start, if another variant is the incumbent now, else null: `subject`, `causes`, each with
 /// the step that removed it (`removed_by`, or null), and in `held_up_by` those causes that the

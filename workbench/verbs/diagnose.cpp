@@ -52,7 +52,7 @@ std::vector<Diagnosis> causes_of(const session::Session& session, const SessionV
                                  LogFindings log) {
   const advise::Target target =
       target_for(catalogues.target, session, view, candidate_of(iteration));
-  add_derived(catalogues, session, view, target, log);
+  add_derived(catalogues.launches, session, view, target, log);
   return advise::diagnose(catalogues.causes, catalogues.techniques, target, log.findings);
 }
 
@@ -111,14 +111,15 @@ Result<Json> diagnose_iteration(const Services& services, const session::Session
   WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
   WB_TRY_ASSIGN(const advise::Situation situation, situation_of(session, view));
   WB_TRY_ASSIGN(decided.target, target_of(view, situation));
-  LogFindings log = iteration_findings(decided, session, view, *iteration);
+  LogFindings log = iteration_findings(decided.launches, session, view, *iteration);
   const auto own = causes_of(session, view, decided, *iteration, log);
   const std::string parent = text_of(iteration->opened.payload, "parent");
   const IterationView* before = measured_in(view, parent);
   std::vector<std::string> explains;
   if (before != nullptr) {
-    explains = new_causes(own, causes_of(session, view, decided, *before,
-                                         iteration_findings(decided, session, view, *before)));
+    explains =
+        new_causes(own, causes_of(session, view, decided, *before,
+                                  iteration_findings(decided.launches, session, view, *before)));
   }
   Json made{{"subject", candidate_of(*iteration)}, {"plan", decided.target.plan},
             {"causes", causes_list(own)},          {"start", nullptr},

@@ -412,7 +412,7 @@ Json start_json(const Session& session, const SessionView& view, const DecidedCa
   const std::string start = report::Facts(view).start;
   if (start.empty() || start == decided.target.subject) return nullptr;
   const advise::Target target = target_for(decided.target, session, view, start);
-  add_derived(decided, session, view, target, log);
+  add_derived(decided.launches, session, view, target, log);
   const std::vector<advise::Diagnosis> diagnoses =
       advise::diagnose(decided.causes, decided.techniques, target, log.findings);
   Json causes = causes_list(diagnoses);
