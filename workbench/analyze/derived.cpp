@@ -258,22 +258,20 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
   finding.problem = problem::label(problem);
   const std::string blocks = fmt::format("{} {}", range(bounds.blocks_least, bounds.blocks_most),
                                          evidence.device.backend == "cuda" ? "blocks" : "tasks");
-  const std::string rows = range(bounds.rows_least, bounds.rows_most);
+  const std::string rows = fmt::format("{} query row{}", range(bounds.rows_least, bounds.rows_most),
+                                       bounds.rows_most == 1 ? "" : "s");
   const std::string where = fmt::format("{} {} on {}", evidence.device.units,
                                         unit_word(evidence.device), finding.problem);
   finding.statement =
       seen != nullptr
-          ? fmt::format(
-                "{} launches {} for {}; derived, not measured: by its launch rule {} {} query "
-                "rows",
-                input.subject, blocks, where,
-                takes_turns
-                    ? fmt::format("they take {} tiles in turn, of", range(tiles.least, tiles.most))
-                    : std::string("each takes"),
-                rows)
-          : fmt::format(
-                "derived, not measured: by its launch rule {} has {} of {} query rows for {}",
-                input.subject, blocks, rows, where);
+          ? fmt::format("{} launches {} for {}; derived, not measured: by its launch rule {} {}",
+                        input.subject, blocks, where,
+                        takes_turns ? fmt::format("they take {} tiles in turn, of",
+                                                  range(tiles.least, tiles.most))
+                                    : std::string("each takes"),
+                        rows)
+          : fmt::format("derived, not measured: by its launch rule {} has {} of {} for {}",
+                        input.subject, blocks, rows, where);
   finding.figures = {{"subject", input.subject},
                      {"blocks_least", bounds.blocks_least},
                      {"blocks_most", bounds.blocks_most},

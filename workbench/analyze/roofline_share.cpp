@@ -133,9 +133,14 @@ std::string statement_of(const Observation& observation, const Shares& shares, d
   const Device& device = evidence.device;
   const std::string what = by_bytes ? "memory bandwidth" : shares.roof.words;
   const auto& peak = by_bytes ? device.memory_bytes_per_s : shares.roof.flops_per_s;
+  std::string_view source = peak->source;
+  // What is about the matrix units; the latter in older logs.
+  for (const std::string_view about : {", dense", ", tensor rates halved"}) {
+    if (by_bytes && source.ends_with(about)) source.remove_suffix(about.size());
+  }
   std::string words = fmt::format("{} on {} ({}): {:.3g} % of the {} ({})", observation.subject,
                                   problem::label(observation.problem), to_string(observation.plan),
-                                  100 * share, what, peak->source);
+                                  100 * share, what, source);
   if (share > 1 + measure::k_roofline_tolerance_frac) {
     return words + ": above the peak, so the peak or the time is wrong";
   }

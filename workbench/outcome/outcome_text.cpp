@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/error.hpp"
@@ -223,9 +224,9 @@ std::string rivals_first(const Outcome& outcome, const Group& group) {
   const std::string& own = outcome.recommendation.develop;
   if (outcome.recommendation.advice == Advice::keep_start) {
     return words +
-           fmt::format(" Develop the start {} further: {}.", shown(own), start_reason(outcome));
+           fmt::format(" To go on, develop the start {}: {}.", shown(own), start_reason(outcome));
   }
-  return words + fmt::format(" Develop {} further: it is the best {}.", shown(own),
+  return words + fmt::format(" To go on, develop {}: it is the best {}.", shown(own),
                              group.single.variants.empty() ? "on most problems" : "single variant");
 }
 
@@ -333,6 +334,24 @@ std::string start_reason(const Outcome& outcome) {
   return words;
 }
 
+namespace {
+
+/// " and of torch_math", " and of the rivals", where the choice is ahead of them on every problem.
+std::string beaten_rivals(const Group& group) {
+  const Total& rivals = group.by_problem.over_rival;
+  const bool is_ahead =
+      rivals.measured() > 0 && rivals.faster.size() == rivals.measured() && rivals.missing.empty();
+  if (!is_ahead) return {};
+  std::set<std::string> names;
+  for (std::size_t at = 0; at < group.problems.size(); ++at) {
+    const Standing* standing = group.problems[at].find(group.by_problem.variants[at]);
+    if (standing != nullptr && !group.problems[at].held_out) names.insert(standing->rival);
+  }
+  return names.size() == 1 ? " and of " + shown(*names.begin()) : std::string(" and of the rivals");
+}
+
+}  // namespace
+
 std::string advice_words(const Outcome& outcome) {
   const Recommendation& made = outcome.recommendation;
   const Group* group = outcome.main_group();
@@ -351,7 +370,9 @@ std::string advice_words(const Outcome& outcome) {
     words = "Keep the start " + shown(made.parts.front().variant) + ": " + start_reason(outcome);
   } else {
     words = "Use " + shown(made.parts.empty() ? outcome.incumbent : made.parts.front().variant);
-    if (group->is_suite && !outcome.start.empty()) words += " in place of the start";
+    if (group->is_suite && !outcome.start.empty()) {
+      words += " in place of the start" + beaten_rivals(*group);
+    }
   }
   const Total& rivals = group->by_problem.over_rival;
   if (rivals.measured() > 0 && rivals.slower.size() == rivals.measured()) {

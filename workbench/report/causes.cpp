@@ -69,7 +69,7 @@ std::string state_words(const Json& cause) {
   if (strength.empty()) return state;
   std::string out = fmt::format("{}, {}", state, inline_text(strength, 10));
   const auto share = number(cause, "share_frac");
-  if (share && *share < 0.995) out += fmt::format(", on {:.0f} % of the suite", 100 * *share);
+  if (share && *share < 0.995) out += fmt::format(", on {:.0f} % of its problems", 100 * *share);
   const std::string groups = group_words(cause);
   return groups.empty() ? out : out + " (" + groups + ")";
 }
@@ -195,8 +195,11 @@ std::vector<Room> rooms_now(const Page& page) {
   const measure::Evidence evidence = log_evidence(page.facts.view).evidence;
   std::map<std::string, std::string> taken;  // by problem, where it is not the incumbent
   if (const outcome::Group* group = page.conclusion.main_group()) {
-    for (const outcome::ProblemOutcome& problem : group->problems) {
-      if (!problem.best.empty()) taken[page.facts.title(problem.problem)] = problem.best;
+    const std::vector<std::string>& variants = group->by_problem.variants;
+    for (std::size_t at = 0; at < std::min(variants.size(), group->problems.size()); ++at) {
+      const outcome::ProblemOutcome& problem = group->problems[at];
+      const std::string& variant = variants[at].empty() ? problem.best : variants[at];
+      if (!variant.empty()) taken[page.facts.title(problem.problem)] = variant;
     }
   }
   std::vector<Room> rooms;

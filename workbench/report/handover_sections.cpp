@@ -16,7 +16,8 @@ std::string short_section(const Page& page) {
   const std::vector<two_pages::Step> steps = two_pages::steps_ahead(page);
   return fmt::format(
       "## In short\n\n- **Result:** {}\n- **Lost:** {}\n- **Cause:** {}\n- **Next:** {}\n\n",
-      two_pages::result_words(page), two_pages::lost_words(page), two_pages::reasons(page).front(),
+      two_pages::result_words(page), two_pages::lost_words(page),
+      two_pages::reasons(page, {}).front(),
       steps.empty() ? "nothing that was measured asks for it." : steps.front().what + ".");
 }
 

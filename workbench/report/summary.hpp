@@ -18,12 +18,13 @@ namespace wb::report::two_pages {
 
 /// How much a page says. One that gets too long is made again with less.
 struct Size {
-  std::size_t rows = 8;         ///< of a table
-  std::size_t steps = 5;        ///< of the table of next steps
-  std::size_t idea_bytes = 72;  ///< of an iteration's idea in its table
+  std::size_t rows = 8;           ///< of a table
+  std::size_t steps = 5;          ///< of the table of next steps
+  std::size_t idea_bytes = 72;    ///< of an iteration's idea in its table
+  std::size_t proof_bytes = 200;  ///< of what one piece of evidence says
 };
 
-/// " [e12]", " [e12] to [e40]": first and last of several events.
+/// " [e12]", " [e12] [e40]", and " [e12] to [e40]" for the first and the last of more than two.
 std::string cite_ends(const std::vector<std::int64_t>& events);
 /// "1.32x", with as many decimals as the interval asks for.
 std::string bare_speedup(const outcome::Figure& figure);
@@ -38,6 +39,11 @@ std::string of_problems(std::size_t n);  ///< "1 problem", "2 problems"
 /// An iteration's hypothesis without its last full stop. Where an earlier one had the same, it says
 /// so; where others begin with the same words, it begins where they differ.
 std::string idea_of(const Facts& facts, const session::IterationView& iteration, std::size_t most);
+/// What is taken on a problem, and that problem's text; nothing where no variant has a figure.
+struct Taken {
+  std::string variant, problem;
+};
+std::optional<Taken> taken_on(const Page& page, const std::string& name);
 /// True for a variant that the recommendation takes.
 bool is_recommended(const Page& page, const std::string& variant);
 
@@ -72,7 +78,7 @@ std::string no_gain_words(const Page& page, const session::IterationView& iterat
 
 /// Why the winner wins and what limits it now, a sentence each; the most important one first, and
 /// never empty.
-std::vector<std::string> reasons(const Page& page);
+std::vector<std::string> reasons(const Page& page, const Size& size);
 
 /// What the iterations tried and what came of each.
 std::string tried_section(const Page& page, const Size& size);

@@ -13,6 +13,7 @@
 
 #include "core/dtype.hpp"
 #include "core/json.hpp"
+#include "outcome/siblings.hpp"
 #include "problem/problem.hpp"
 #include "report/summary.hpp"
 #include "session/session.hpp"
@@ -105,15 +106,26 @@ std::string range_words(const Page& page, const outcome::Group& group) {
 
 /// What other plans say of the incumbent, where it is what is recommended.
 std::string other_plans(const Page& page) {
-  std::string out;
-  if (!takes_incumbent(page)) return out;
+  std::string out, missing;
+  const bool is_about_it =
+      takes_incumbent(page) || page.conclusion.recommendation.develop == page.conclusion.incumbent;
+  if (!is_about_it || !is_rival_compared(page)) return out;
+  for (const char* plan : {"hot", "cold", "eager"}) {
+    const auto& plans = page.facts.plans;
+    const bool is_timed = std::find(plans.begin(), plans.end(), plan) != plans.end();
+    if (!is_timed) missing += (missing.empty() ? "" : " and ") + std::string(plan);
+  }
   for (const std::string& plan : page.facts.plans) {
-    if (plan == page.facts.plan || !is_rival_compared(page)) continue;
+    if (plan == page.facts.plan) continue;
     const std::string cell = sdpa_cell(page, plan);
     if (cell == "not measured" || cell == "not on every problem") continue;
-    out += fmt::format("- Under {} it is, over the rivals: {}.\n", inline_text(plan, 20), cell);
+    out += fmt::format("{}{} {}", out.empty() ? "" : "; ", inline_text(plan, 20), cell);
   }
-  return out;
+  if (out.empty() && missing.empty()) return out;
+  return fmt::format("- Calls come as they were timed, {}.{}{}\n",
+                     inline_text(page.facts.plan_label(page.facts.plan), 30),
+                     out.empty() ? "" : " Over the rivals it is otherwise: " + out + ".",
+                     missing.empty() ? "" : " Not measured: " + missing + ".");
 }
 
 /// The rivals that are the fastest one on some problem, those of most problems first.
@@ -189,6 +201,26 @@ std::string behind_words(const outcome::Outcome& made, const outcome::Group& gro
                    own, speedup(mean->value), speedup(1 / mean->value));
 }
 
+/// Which part of a dispatch other shapes take, as far as the problems separate the parts.
+std::string dispatch_rule(const outcome::Outcome& made) {
+  const std::vector<outcome::Part>& parts = made.recommendation.parts;
+  const bool are_dispatched = made.recommendation.advice == outcome::Advice::dispatch &&
+                              made.recommendation.develop.empty();
+  if (!are_dispatched || parts.size() < 2) return {};
+  const auto is_part = [&](const std::string& label) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const outcome::Part& part) { return part.variant == label; });
+  };
+  std::string out;
+  for (const outcome::Contrast& one : outcome::contrasts_of(made)) {
+    if (!is_part(one.above) || !is_part(one.below)) continue;
+    const bool is_blocks = one.property == "blocks";
+    out += fmt::format("- For other shapes these problems suggest: {}{}.\n", told(one.words()),
+                       is_blocks ? "; a problem has B x Hq x Sq / 64 such blocks" : "");
+  }
+  return out.empty() ? "- Nothing tells which part another shape takes: measure it.\n" : out;
+}
+
 std::string conditions(const Page& page) {
   const outcome::Outcome& made = page.conclusion;
   const outcome::Group& group = *made.main_group();
@@ -196,8 +228,10 @@ std::string conditions(const Page& page) {
   const bool are_rivals_used = !made.recommendation.develop.empty();
   std::string out = range_words(page, group);
   if (made.recommendation.confirmation) {
-    out += "- The parts were measured in separate runs: confirm them in one first.\n";
+    out +=
+        "- The parts were held against the rivals in separate runs: confirm them in one first.\n";
   }
+  out += dispatch_rule(made);
   if (are_rivals_used) {
     out += behind_words(made, group);
   } else if (!made.recommendation.keep_rival.empty()) {
@@ -216,8 +250,8 @@ std::string conditions(const Page& page) {
   return out;
 }
 
-/// What going on and stopping would cost. It says what of the device's time the iterations were:
-/// their mean does not add up to the session's cost.
+/// What going on would cost. It says what of the device's time the iterations were: their mean does
+/// not add up to the session's cost.
 std::string options(const Page& page) {
   double device_s = 0, usd = 0;
   bool is_priced = true, is_listed = false;
@@ -235,9 +269,6 @@ std::string options(const Page& page) {
   std::string out = "Or go on with the next steps";
   if (n > 0) {
     const auto tries = static_cast<double>(n);
-    const auto all = page.facts.view.ledger.items.find(CostItem::device);
-    const double rest_s =
-        all == page.facts.view.ledger.items.end() ? 0 : all->second.quantity - device_s;
     out += n == 1 ? std::string(": the one iteration took ")
                   : fmt::format(": {} iterations took {} of the device, on average ", n,
                                 duration(device_s));
@@ -247,8 +278,11 @@ std::string options(const Page& page) {
                          list_mark(is_listed));
     }
     if (n > 1) out += " each";
+    const auto all = page.facts.view.ledger.items.find(CostItem::device);
+    const double rest_s =
+        all == page.facts.view.ledger.items.end() ? 0 : all->second.quantity - device_s;
     if (rest_s > 0.01 * device_s) {
-      out += fmt::format(". Baseline and other measurements took {}", duration(rest_s));
+      out += fmt::format("; baseline and other measurements {}", duration(rest_s));
     }
   }
   return out + ".\n\n";

@@ -259,7 +259,8 @@ std::string heading(const Page& page) {
                      field(opened, session::k_redacted_key).is_object() ? " (redacted copy)" : "",
                      device.empty() ? "" : inline_text(device, 60) + ", ",
                      view.last_t.size() < 10 ? "" : plain(view.last_t.substr(0, 10)) + ". ",
-                     status);
+                     status) +
+         "1.20x: the other takes 1.20 times as long. Brackets behind it hold its interval.\n\n";
 }
 
 std::string digest(const Page& page, const std::vector<GoalRow>& goals,
@@ -274,9 +275,12 @@ std::string digest(const Page& page, const std::vector<GoalRow>& goals,
   const bool is_open = page.conclusion.recommendation.confirmation.has_value();
   line("Result", result_words(page) + (is_open ? " Not yet confirmed in one run." : ""));
   line("Lost", lost_words(page));
-  line("Cause", why.front());
+  const bool are_rivals_ahead = !page.conclusion.recommendation.develop.empty();
+  line(are_rivals_ahead ? "Cause of the loss" : "Cause", why.front());
   line("Cost", cost_words(page));
-  line("Next", steps.empty() ? "nothing that was measured asks for it." : steps.front().what + ".");
+  // The table has the command.
+  line("Next", steps.empty() ? "nothing that was measured asks for it."
+                             : steps.front().what.substr(0, steps.front().what.find(": `")) + ".");
   return out + "\n";
 }
 
@@ -287,13 +291,28 @@ std::string why_section(const std::vector<std::string>& why) {
   return out + "\n";
 }
 
+/// What the words for ways of timing mean, of those that the page has.
+std::string plan_glossary(const Page& page) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_plans{
+      {{"hot", "warm caches"}, {"cold", "emptied caches"}, {"eager", "calls one by one"}}};
+  std::string out;
+  for (const auto& [plan, meaning] : k_plans) {
+    const bool is_used = std::any_of(page.facts.plans.begin(), page.facts.plans.end(),
+                                     [&](const std::string& one) { return one == plan; });
+    if (is_used) out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", plan, meaning);
+  }
+  if (!out.empty()) out[0] = ascii::upper(out[0]);
+  return out.empty() ? out : " " + out + ".";
+}
+
 std::string foot(const Page& page) {
   const Json& redacted = field(page.facts.view.opened.payload, session::k_redacted_key);
   return fmt::format(
-      "---\n\nA figure such as 1.20x is the other's time over this one's: above 1 is faster. "
-      "Brackets hold its interval; [eN] names the event (`sdpa-wb show eN`). The whole report: "
-      "`session_full.md` of the session, or `sdpa-wb report --kind full`. Log head `{}`.{}\n",
-      plain(page.facts.view.log_head.substr(0, 12)),
+      "---\n\n[eN] is the event of a figure (`sdpa-wb show eN`), [eN] to [eM] the first and the "
+      "last of "
+      "several.{} Whole report: `session_full.md`, or `sdpa-wb report --kind full`. Log head "
+      "`{}`.{}\n",
+      plan_glossary(page), plain(page.facts.view.log_head.substr(0, 12)),
       redacted.is_object()
           ? " The original's head was `" + plain(text(redacted, "log_head").substr(0, 12)) + "`."
           : std::string());
@@ -335,14 +354,20 @@ std::string assembled(const Page& page, const Parts& parts, const Size& size) {
 namespace wb::report {
 
 std::string render_summary(const session::SessionView& view) {
-  constexpr std::array k_sizes{two_pages::Size{}, two_pages::Size{7, 4, 56},
-                               two_pages::Size{5, 4, 40}, two_pages::Size{4, 3, 30},
-                               two_pages::Size{3, 2, 24}};
+  constexpr std::array k_sizes{
+      two_pages::Size{},
+      two_pages::Size{7, 4, 72, 200},
+      two_pages::Size{7, 4, 56, 110},
+      two_pages::Size{6, 4, 56, 110},
+      two_pages::Size{5, 3, 48, 90},
+      two_pages::Size{4, 3, 40, 70},
+      two_pages::Size{3, 2, 30, 50},
+  };
   const Page page(view);
-  two_pages::Parts parts{two_pages::goals_shown(page), two_pages::reasons(page), {}};
-  parts.steps = two_pages::steps_ahead(page);
+  two_pages::Parts parts{two_pages::goals_shown(page), {}, two_pages::steps_ahead(page)};
   std::string out;
   for (const two_pages::Size& size : k_sizes) {
+    parts.why = two_pages::reasons(page, size);
     out = two_pages::assembled(page, parts, size);
     if (two_pages::words_in(out) <= two_pages::k_most_words) break;
   }

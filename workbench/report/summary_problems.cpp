@@ -410,6 +410,30 @@ std::string correctness_words(const Page& page) {
   return out + ".";
 }
 
+/// Which of two parts is the faster one on each held-out problem, which tells whether the choice of
+/// parts carries over; nothing where neither is or figures are missing.
+std::optional<std::size_t> ahead_when_held_out(const Page& page, const outcome::Group& group,
+                                               bool is_rival) {
+  const std::vector<outcome::Part>& parts = page.conclusion.recommendation.parts;
+  if (parts.size() != 2) return {};
+  std::size_t n = 0, firsts = 0, seconds = 0;
+  for (const outcome::ProblemOutcome& problem : group.problems) {
+    if (!problem.held_out) continue;
+    ++n;
+    const outcome::Standing *first = problem.find(parts[0].variant),
+                            *second = problem.find(parts[1].variant);
+    if (first == nullptr || second == nullptr) return {};
+    const auto& one = is_rival ? first->over_rival : first->over_start;
+    const auto& other = is_rival ? second->over_rival : second->over_start;
+    if (!one || !other || !measure::is_valid(one->interval) || !measure::is_valid(other->interval))
+      return {};
+    firsts += one->interval.low > other->interval.high ? 1 : 0;
+    seconds += other->interval.low > one->interval.high ? 1 : 0;
+  }
+  if (n == 0 || (firsts != n && seconds != n)) return {};
+  return firsts == n ? 0 : 1;
+}
+
 /// What the taken variants are on the held-out problems, which chose none of them.
 std::string held_out_words(const Page& page, const outcome::Group& group) {
   std::size_t n = 0;
@@ -417,7 +441,10 @@ std::string held_out_words(const Page& page, const outcome::Group& group) {
   if (n == 0) return {};
   std::string out;
   for (const bool is_rival : {true, false}) {
-    for (const outcome::Part& part : page.conclusion.recommendation.parts) {
+    const std::vector<outcome::Part>& parts = page.conclusion.recommendation.parts;
+    const auto ahead = ahead_when_held_out(page, group, is_rival);
+    for (const outcome::Part& part : parts) {
+      if (ahead && &part != &parts[*ahead]) continue;
       std::vector<const outcome::Figure*> figures;
       for (const outcome::ProblemOutcome& problem : group.problems) {
         const outcome::Standing* standing = problem.held_out ? problem.find(part.variant) : nullptr;
@@ -438,8 +465,10 @@ std::string held_out_words(const Page& page, const outcome::Group& group) {
                          figures.size() < n ? fmt::format(" on {}", figures.size()) : "");
     }
     if (out.empty()) continue;
-    return fmt::format("{} held out: {} over the {}.", of_problems(n), out,
-                       is_rival ? "fastest rival" : "start");
+    return fmt::format(
+        "{} held out: {} over the {}{}.", of_problems(n), out, is_rival ? "fastest rival" : "start",
+        ahead ? fmt::format(", ahead of {} on each", code(parts[1 - *ahead].variant, 60))
+              : std::string());
   }
   return fmt::format("{} held out: no figure.", of_problems(n));
 }
@@ -455,6 +484,8 @@ std::string problem_section(const Page& page, const Size& size) {
   const ShapeCells shapes = shapes_of(*group, order);
   const VariantTimes times = variant_times(page.facts.view, *group);
   Columns columns = columns_for(*group, order, shapes, times);
+  // Where room is short, the place beside the rivals matters more than that beside the start.
+  if (size.rows < Size{}.rows - 1 && columns.has_rivals) columns.has_start = false;
   // One column alone says nothing.
   if (header_of(columns).size() == 1) return {};
   const Rows rows = rows_for(*group, order, size.rows);

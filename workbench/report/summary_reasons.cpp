@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "outcome/outcome.hpp"
 #include "report/causes.hpp"
@@ -18,7 +19,7 @@ using session::Fact;
 
 namespace {
 
-constexpr std::size_t k_proof_bytes = 200, k_named = 3;
+constexpr std::size_t k_named = 3;
 
 std::string titles_of(const std::vector<const Json*>& causes) {
   std::string out;
@@ -52,21 +53,61 @@ std::string without_exponents(std::string said) {
 
 /// What one piece of evidence says, with its events; without the rule's words, which say nothing to
 /// this page's reader.
-std::string told_evidence(const Facts& facts, const Json& evidence) {
+std::string told_evidence(const Facts& facts, const Size& size, const std::string& subject,
+                          const Json& cause, const Json& evidence) {
   constexpr std::string_view k_derived = "derived, not measured: ";
   std::string said = text(evidence, "statement");
+  // "has_wide_copies false": the manifest's list of all techniques says less than what is missing.
+  const std::string by = text(evidence, "by");
+  const bool is_lack =
+      by.starts_with("has_") && by.ends_with(" false") && by.find(',') == std::string::npos;
+  if (text(evidence, "analysis") == "configuration" && is_lack) {
+    std::string remedies;
+    for (const std::string& remedy : strings(cause, "remedies")) {
+      remedies += (remedies.empty() ? "" : ", ") + code(remedy, 40);
+    }
+    return remedies.empty() ? "its manifest names none of the cause's remedies"
+                            : "its manifest names none of its remedies: " + remedies;
+  }
   if (said.starts_with(k_derived)) said.erase(0, k_derived.size());
-  return clause(without_exponents(facts.words(said)), k_proof_bytes) + evidence_events(evidence);
+  said = without_exponents(facts.words(said));
+  // Whose cause it is the sentence before says.
+  if (!subject.empty() && said.starts_with(subject + " ")) {
+    const std::size_t colon = said.find("): ");
+    const bool is_problem = said.compare(subject.size() + 1, 3, "on ") == 0;
+    if (is_problem) said.erase(0, subject.size() + 1);
+    if (!is_problem && colon != std::string::npos) said.erase(0, colon + 3);
+  }
+  return clause(said, size.proof_bytes) + evidence_events(evidence);
 }
 
-const Json* first_evidence_for(const Json& cause, bool is_proof) {
+/// Whether the statement has the problem's title as a word.
+bool names_problem(std::string_view said, std::string_view title) {
+  for (std::size_t at = said.find(title); at != std::string_view::npos;
+       at = said.find(title, at + 1)) {
+    const auto is_part = [&](std::size_t i) {
+      return i < said.size() && (ascii::is_alnum(said[i]) || said[i] == '_');
+    };
+    if (!is_part(at + title.size()) && (at == 0 || !is_part(at - 1))) return true;
+  }
+  return false;
+}
+
+/// Evidence of one strength that speaks of `problem` comes before other; empty: the first.
+const Json* first_evidence_for(const Json& cause, bool is_proof, const std::string& problem = {}) {
+  const Json* first = nullptr;
   for (const Json& one : list_of(cause, "evidence")) {
     if (text(one, "says") == "refuted") continue;
     // That a build spills registers does not show that the spills cost time.
     const bool proves = text(one, "strength") == "strong" && text(one, "analysis") != "ptxas";
-    if (proves || !is_proof) return &one;
+    if (!proves && is_proof) continue;
+    if (first == nullptr) first = &one;
+    if (problem.empty()) break;
+    const bool is_equal = text(one, "strength") == text(*first, "strength") &&
+                          text(one, "analysis") == text(*first, "analysis");
+    if (is_equal && names_problem(text(one, "statement"), problem)) return &one;
   }
-  return nullptr;
+  return first;
 }
 
 /// Whether a measurement, a profile or the machine code shows the cause at work.
@@ -90,18 +131,24 @@ std::vector<const Json*> by_proof(std::vector<const Json*> causes) {
   return causes;
 }
 
-/// "the cost of a call. Proof: …" of a settled one; "probably narrow loads (weak evidence: …)".
-std::string proved_cause(const Facts& facts, const Json& cause) {
+/// "the cost of a call. Proof: …" of a settled one; "narrow loads (weak evidence: …)".
+std::string proved_cause(const Page& page, const Size& size, const std::string& subject,
+                         const Json& cause) {
+  const Facts& facts = page.facts;
   const std::string title = inline_text(text(cause, "title"), 80);
-  const Json* proof = first_evidence_for(cause, is_settled(cause));
-  if (is_settled(cause)) return ended(title + ". Proof: " + told_evidence(facts, *proof));
+  // A command that would decide it looks at the same problem.
+  const std::string example = facts.title(example_problem(page, strings(cause, "where")));
+  const Json* proof = first_evidence_for(cause, is_settled(cause), example);
+  if (is_settled(cause))
+    return ended(title + ". Proof: " + told_evidence(facts, size, subject, cause, *proof));
   const std::string strength = text(cause, "strength");
   const std::string kind = strength == "derived"  ? std::string("derived, not measured")
                            : strength == "strong" ? std::string("seen in the build alone")
                            : strength.empty()     ? std::string("its evidence is not recorded")
                                                   : inline_text(strength, 10) + " evidence";
-  return fmt::format("{} ({}{})", title, kind,
-                     proof == nullptr ? std::string() : ": " + told_evidence(facts, *proof));
+  return fmt::format(
+      "{} ({}{})", title, kind,
+      proof == nullptr ? std::string() : ": " + told_evidence(facts, size, subject, cause, *proof));
 }
 
 /// Takes what the engine can measure by itself; only an open session has it.
@@ -161,11 +208,15 @@ bool reaches_beyond(const Json& cause, const Json& other) {
          });
 }
 
-/// " Why P is slower than its rival is not known." of the largest loss, where none of the causes is
-/// at work on it.
-std::string unexplained_loss(const Page& page, const std::vector<const Json*>& causes) {
+/// " Why P is slower than its rival is not known." of the largest loss, where the subject is taken
+/// there and none of the causes is at work on it.
+std::string unexplained_loss(const Page& page, const std::string& subject,
+                             const std::vector<const Json*>& causes) {
   const auto lost = outcome::losses_of(page.conclusion).to_rivals;
   if (lost.empty()) return {};
+  // Another variant's causes were not asked for.
+  const auto taken = taken_on(page, lost.front().problem);
+  if (taken && taken->variant != subject) return {};
   for (const Json* cause : causes) {
     if (cause == nullptr) continue;
     const std::vector<std::string> where = strings(*cause, "where");
@@ -179,9 +230,26 @@ std::string unexplained_loss(const Page& page, const std::vector<const Json*>& c
                      inline_text(lost.front().problem, 50));
 }
 
+/// Of the supported causes for which `is_left` holds the one with the largest gain by a remedy that
+/// is left; nullptr where none promises much.
+template <typename IsLeft>
+const Json* most_to_gain(const std::vector<const Json*>& supported, const IsLeft& is_left) {
+  constexpr double k_much = 1.3;
+  const Json* found = nullptr;
+  double most = k_much;
+  for (const Json* cause : supported) {
+    const auto gain = number(field(*cause, "gain"), "expected");
+    if (!gain || *gain < most || is_settled(*cause) || !is_left(cause)) continue;
+    most = *gain;
+    found = cause;
+  }
+  return found;
+}
+
 /// What limits it now, as far as a measurement shows it, and the likeliest where none does.
 /// Returns whether it named the open causes.
-bool add_limits(const Page& page, const Json& decided, std::vector<std::string>& out) {
+bool add_limits(const Page& page, const Size& size, const Json& decided,
+                std::vector<std::string>& out) {
   const std::vector<const Json*> supported = by_proof(causes_of(decided, "supported"));
   const std::vector<const Json*> open = causes_of(decided, "undecided");
   const std::string subject = text(decided, "subject");
@@ -192,22 +260,38 @@ bool add_limits(const Page& page, const Json& decided, std::vector<std::string>&
     const std::string where = where_words(page, *settled);
     is_whole = where.empty();
     out.push_back(fmt::format("What limits it now{}: {}", is_whole ? "" : " on " + where,
-                              proved_cause(page.facts, *settled)));
+                              proved_cause(page, size, subject, *settled)));
   }
   if (is_whole) return false;
-  const auto likeliest = std::find_if(supported.begin(), supported.end(), [&](const Json* cause) {
+  const auto is_left = [&](const Json* cause) {
     return settled == nullptr || (cause != settled && reaches_beyond(*cause, *settled));
-  });
+  };
+  const auto likeliest = std::find_if(supported.begin(), supported.end(), is_left);
   const char* lead = settled == nullptr ? "Not settled" : "Elsewhere not settled";
   if (likeliest != supported.end() && is_settled(**likeliest)) {
     out.push_back(fmt::format("On {}: {}", where_words(page, **likeliest),
-                              proved_cause(page.facts, **likeliest)));
+                              proved_cause(page, size, subject, **likeliest)));
   } else if (likeliest != supported.end()) {
     const std::string where = where_words(page, **likeliest);
-    out.push_back(
-        fmt::format("{}: the likeliest{} is {}{}.{}", lead, where.empty() ? "" : " on " + where,
-                    proved_cause(page.facts, **likeliest), decided_by(page, **likeliest, subject),
-                    unexplained_loss(page, {*likeliest, settled})));
+    const Json* promising = most_to_gain(supported, is_left);
+    const bool are_two = promising != nullptr && promising != *likeliest;
+    const std::string loss =
+        unexplained_loss(page, subject, {*likeliest, settled, are_two ? promising : nullptr});
+    if (are_two) {
+      const std::string also = where_words(page, *promising);
+      out.push_back(fmt::format(
+          "{}; most could be gained against {}{}: {} by its best remedy. By {} evidence there is "
+          "also{}: {}{}.{}",
+          lead, proved_cause(page, size, subject, *promising), also.empty() ? "" : ", on " + also,
+          gain_words(*promising), inline_text(text(**likeliest, "strength"), 10),
+          where.empty() ? "" : ", on " + where, inline_text(text(**likeliest, "title"), 80),
+          evidence_events(*first_evidence_for(**likeliest, false)), loss));
+    } else {
+      out.push_back(fmt::format("{}: the likeliest{} is {}{}.{}", lead,
+                                where.empty() ? "" : " on " + where,
+                                proved_cause(page, size, subject, **likeliest),
+                                decided_by(page, **likeliest, subject), loss));
+    }
   } else if (!open.empty()) {
     out.push_back(fmt::format("{}: no measurement decides {}{}.", lead, titles_of(open),
                               decided_by(page, *open.front(), subject)));
@@ -220,7 +304,9 @@ bool add_limits(const Page& page, const Json& decided, std::vector<std::string>&
 }
 
 /// What the log's decided causes say, if they are about what is recommended.
-void add_decided(const Page& page, const Json& decided, std::vector<std::string>& out) {
+void add_decided(const Page& page, const Size& size, const Json& decided,
+                 std::vector<std::string>& out) {
+  const bool are_rivals_ahead = !page.conclusion.recommendation.develop.empty();
   const std::string subject = text(decided, "subject");
   if (!subject.empty() && !is_recommended(page, subject)) {
     out.push_back(fmt::format(
@@ -232,21 +318,23 @@ void add_decided(const Page& page, const Json& decided, std::vector<std::string>
   const auto removed = held_up_causes(decided);
   if (!removed.empty()) {
     const Json& first = *removed.front();
-    out.push_back(fmt::format("The start was {}held up by: {} That no longer holds.",
-                              is_settled(first) ? "" : "probably ",
-                              ended(proved_cause(page.facts, first))));
+    out.push_back(fmt::format(
+        "The start was {}held up by: {} That no longer holds.",
+        is_settled(first) ? "" : "probably ",
+        ended(proved_cause(page, size, text(field(decided, "start"), "subject"), first))));
   }
-  const bool has_named_open = add_limits(page, decided, out);
-  const auto refuted = causes_of(decided, "refuted"), open = causes_of(decided, "undecided");
-  std::vector<const Json*> measured, unlikely;
-  for (const Json* cause : refuted) {
-    (text(*cause, "strength") == "strong" ? measured : unlikely).push_back(cause);
+  std::vector<std::string> limits;
+  const bool has_named_open = add_limits(page, size, decided, limits);
+  // Where all is lost, what holds it back is what a reader asks for first.
+  out.insert(are_rivals_ahead ? out.begin() : out.end(), limits.begin(), limits.end());
+  std::vector<const Json*> measured;
+  for (const Json* cause : causes_of(decided, "refuted")) {
+    if (text(*cause, "strength") == "strong") measured.push_back(cause);
   }
+  const auto open = causes_of(decided, "undecided");
   std::string others;
-  if (!measured.empty()) others = "It is not: " + titles_of(measured) + ".";
-  if (!unlikely.empty()) {
-    others += fmt::format("{}Unlikely, by weaker evidence: {}.", others.empty() ? "" : " ",
-                          titles_of(unlikely));
+  if (!measured.empty()) {
+    others = fmt::format("It is not, by measurement: {}.", titles_of(measured));
   }
   if (!open.empty() && !has_named_open) {
     others += (others.empty() ? "Open: " : " Open: ") + titles_of(open) + ".";
@@ -255,7 +343,7 @@ void add_decided(const Page& page, const Json& decided, std::vector<std::string>
 }
 
 /// Of a log without decided causes: what today's analyses say of how start and winner walk.
-void add_found(const Page& page, std::vector<std::string>& out) {
+void add_found(const Page& page, const Size& size, std::vector<std::string>& out) {
   std::set<std::string> told;
   const std::vector<Fact> findings = findings_now(page.facts.view);
   const auto add = [&](const std::string& subject, const char* lead) {
@@ -266,7 +354,7 @@ void add_found(const Page& page, std::vector<std::string>& out) {
         if (!is_it || !told.insert(subject).second) continue;
         out.push_back(lead + ended(clause(without_exponents(
                                               page.facts.words(text(finding.payload, "statement"))),
-                                          k_proof_bytes) +
+                                          size.proof_bytes) +
                                    cite(finding.seq)));
       }
     }
@@ -280,16 +368,16 @@ void add_found(const Page& page, std::vector<std::string>& out) {
 
 }  // namespace
 
-std::vector<std::string> reasons(const Page& page) {
+std::vector<std::string> reasons(const Page& page, const Size& size) {
   std::vector<std::string> out;
   const bool is_measured = page.conclusion.main_group() != nullptr;
   if (!is_measured) return {"Nothing was compared, so there is no cause to name."};
   if (advises_change(page)) out = win_words(page);
   const auto& causes = page.facts.view.causes;
   if (causes && causes->payload.is_object()) {
-    add_decided(page, causes->payload, out);
+    add_decided(page, size, causes->payload, out);
   } else {
-    add_found(page, out);
+    add_found(page, size, out);
   }
   if (out.empty()) out.emplace_back("No cause was decided.");
   return out;

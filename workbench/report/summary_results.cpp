@@ -16,7 +16,11 @@ using session::Fact;
 std::string cite_ends(const std::vector<std::int64_t>& events) {
   if (events.empty()) return {};
   const auto [first, last] = std::minmax_element(events.begin(), events.end());
-  return *first == *last ? cite(*first) : fmt::format("{} to {}", cite(*first), ref(*last));
+  if (*first == *last) return cite(*first);
+  const bool are_two = std::all_of(events.begin(), events.end(), [&](std::int64_t event) {
+    return event == *first || event == *last;
+  });
+  return are_two ? cite(*first) + cite(*last) : fmt::format("{} to {}", cite(*first), ref(*last));
 }
 
 Ratio ratio_of(const outcome::Figure& figure) {
@@ -45,6 +49,16 @@ std::string problem_names(const outcome::Group& group, const std::vector<std::si
     out += (i == 0 ? "" : ", ") + inline_text(group.problems[problems[i]].name, 50);
   }
   return problems.size() > most ? fmt::format("{} and {} more", out, problems.size() - most) : out;
+}
+
+std::optional<Taken> taken_on(const Page& page, const std::string& name) {
+  const outcome::Group* group = page.conclusion.main_group();
+  for (std::size_t at = 0; group != nullptr && at < group->problems.size(); ++at) {
+    if (group->problems[at].name != name || at >= group->by_problem.variants.size()) continue;
+    if (group->by_problem.variants[at].empty()) return std::nullopt;
+    return Taken{group->by_problem.variants[at], group->problems[at].problem};
+  }
+  return std::nullopt;
 }
 
 bool is_recommended(const Page& page, const std::string& variant) {
@@ -131,6 +145,37 @@ std::string cold_words(const Page& page) {
   return is_weak ? " Cold it is less: " + cell + "." : std::string();
 }
 
+/// Beside the headline figure: that of one variant alone, where several are dispatched; that with
+/// the rivals kept where they are faster, where one variant has the headline figure alone.
+std::string other_choice_words(const outcome::Outcome& made, const outcome::Group& group) {
+  const double shown = group.by_problem.over_rival.mean->value;
+  const auto differs = [&](double value) { return std::abs(std::log(value / shown)) > 0.01; };
+  const auto& alone = group.single.over_rival.mean;
+  std::string out;
+  if (made.recommendation.parts.size() > 1 && alone && alone->value > 0 &&
+      !group.single.variants.empty() && differs(alone->value)) {
+    out += fmt::format(" {} alone on all of them: {}.", code(group.single.variants.front(), 60),
+                       speedup(alone->value));
+  }
+  if (made.recommendation.keep_rival.empty()) return out;
+  double sum = 0;
+  std::size_t n = 0;
+  for (std::size_t at = 0; at < group.problems.size(); ++at) {
+    const auto* standing = group.problems[at].find(group.by_problem.variants[at]);
+    if (group.problems[at].held_out || standing == nullptr || !standing->over_rival) continue;
+    ++n;
+    const bool is_kept =
+        std::find(made.recommendation.keep_rival.begin(), made.recommendation.keep_rival.end(),
+                  at) != made.recommendation.keep_rival.end();
+    if (!is_kept) sum += std::log(standing->over_rival->speedup);
+  }
+  const double kept = n == 0 ? shown : std::exp(sum / static_cast<double>(n));
+  if (!differs(kept)) return out;
+  return out +
+         fmt::format(" With the rivals kept where they are faster, counted as 1.00x, it is {}.",
+                     speedup(kept));
+}
+
 }  // namespace
 
 std::string result_words(const Page& page) {
@@ -151,8 +196,9 @@ std::string result_words(const Page& page) {
   const outcome::Total& rivals = group->by_problem.over_rival;
   std::string out;
   if (rivals.mean && rivals.measured() > 0) {
-    out = fmt::format("{} over the fastest rival on average{}, {}.",
-                      speedup(ratio_of(*rivals.mean)), cite_ends(rivals.events), counts_of(rivals));
+    out = fmt::format("{} over the fastest rival on average{}, {}.{}",
+                      speedup(ratio_of(*rivals.mean)), cite_ends(rivals.events), counts_of(rivals),
+                      made.recommendation.develop.empty() ? other_choice_words(made, *group) : "");
   } else if (rivals.measured() > 0) {
     out = "Over the fastest rival: " + counts_of(rivals) + cite_ends(rivals.events) + ".";
   } else {
@@ -227,15 +273,31 @@ std::string rounded_usd(const Page& page) {
 }  // namespace
 
 std::string cost_words(const Page& page) {
+  const session::SessionView& view = page.facts.view;
+  const auto& undebited = view.undebited;
+  const bool is_whole = view.in_flight() != nullptr || undebited.count == 0;
   std::string out =
       page.costs.rows().empty() ? std::string("nothing was debited") : rounded_usd(page);
-  const auto wall_s = seconds_between(page.facts.view.opened.t, page.facts.view.last_t);
-  if (page.facts.view.in_flight() == nullptr && page.facts.view.undebited.count > 0) {
-    out += fmt::format(" without {} that no debit holds",
-                       count(page.facts.view.undebited.count, "turn"));
+  const auto& rates = page.facts.prices.rates;
+  if (!is_whole && rates.device_usd_per_hour) {
+    const double usd = page.costs.known_usd(page.costs.total()) +
+                       undebited.timed_s / 3600 * *rates.device_usd_per_hour;
+    out = fmt::format("at least ${}{}, of which {} of timing is in no debit", fixed(usd, 2),
+                      list_mark(page.facts.prices.is_listed(CostItem::device)),
+                      duration(undebited.timed_s));
+  } else if (!is_whole) {
+    out += fmt::format(", without {} of timing that no debit holds", duration(undebited.timed_s));
   }
-  if (wall_s) out += "; " + duration(*wall_s) + " from opening to the last event";
-  return out + ".";
+  const auto wall_s = seconds_between(view.opened.t, view.last_t);
+  if (!wall_s) return out + ".";
+  out += fmt::format("; {} from opening to the last event{} to {}", duration(*wall_s),
+                     cite(view.opened.seq), ref(view.events));
+  const auto device = view.ledger.items.find(CostItem::device);
+  if (device == view.ledger.items.end()) return out + ".";
+  return out +
+         fmt::format(", the device at work for {} of it",
+                     duration(device->second.quantity + (is_whole ? 0 : undebited.timed_s))) +
+         ".";
 }
 
 namespace {
@@ -275,16 +337,15 @@ std::string money_section(const Page& page) {
   } else {
     table.row({"all", "", page.costs.usd(total)});
     out += table.str() + "\n";
-    const auto wall_s = seconds_between(view.opened.t, view.last_t);
-    if (wall_s) {
-      out += fmt::format("The session took {}{} to {}.", duration(*wall_s), cite(view.opened.seq),
-                         ref(view.events));
+    if (!total.cells[static_cast<std::size_t>(CostItem::tokens)].used) {
+      out += "What writing the kernels took is not in the log.";
     }
   }
   if (view.in_flight() == nullptr && view.undebited.count > 0) {
-    out += fmt::format(" Not debited: {}, {} of timing alone{}.",
-                       count(view.undebited.count, "turn"), duration(view.undebited.timed_s),
-                       cite_ends({view.undebited.first_seq, view.undebited.last_seq}));
+    out += fmt::format(
+        " No debit holds {}, which timed calls for {}{}.", count(view.undebited.count, "turn"),
+        duration(view.undebited.timed_s),
+        fmt::format("{} to {}", cite(view.undebited.first_seq), ref(view.undebited.last_seq)));
   }
   return out + "\n\n";
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 
 #include "core/json.hpp"
 #include "report/causes.hpp"
@@ -15,6 +17,12 @@ using session::IterationView;
 
 namespace {
 
+/// "cut off: stopped by a signal", in the log's words.
+std::string abandoned_words(const IterationView& iteration) {
+  const std::string why = iteration.closed ? text(iteration.closed->payload, "message") : "";
+  return why.empty() ? "abandoned, not decided" : "not decided: " + inline_text(why, 60);
+}
+
 std::string came_of(const Page& page, const IterationView& iteration) {
   const IterationOutcome outcome = outcome_of(iteration);
   if (outcome == IterationOutcome::win) return "won";
@@ -23,15 +31,17 @@ std::string came_of(const Page& page, const IterationView& iteration) {
     const std::string why = invalidity_of(iteration);
     return "failed" + (why.empty() ? "" : ": " + inline_text(why, 40));
   }
-  if (outcome == IterationOutcome::abandoned) return "abandoned, not decided";
+  if (outcome == IterationOutcome::abandoned) return abandoned_words(iteration);
   if (outcome != IterationOutcome::no_gain) return std::string(to_string(outcome));
   return no_gain_words(page, iteration);
 }
 
 /// How far a figure lies from 1; a win counts more than any other.
 double weight_of(const Page& page, const IterationView& iteration, const Compared* figure) {
-  const bool is_kept = outcome_of(iteration) == IterationOutcome::win ||
-                       is_recommended(page, candidate_label(iteration));
+  const IterationOutcome outcome = outcome_of(iteration);
+  const bool is_kept =
+      outcome == IterationOutcome::win ||
+      (outcome == IterationOutcome::no_gain && is_recommended(page, candidate_label(iteration)));
   const double size =
       figure == nullptr || !figure->ratio.value.has_value() || !(*figure->ratio.value > 0)
           ? 0
@@ -40,14 +50,15 @@ double weight_of(const Page& page, const IterationView& iteration, const Compare
 }
 
 std::string tally_words(const Page& page) {
-  std::size_t wins = 0, no_gain = 0, failed = 0, abandoned = 0, open = 0;
+  std::size_t wins = 0, failed = 0, abandoned = 0, open = 0;
+  std::map<std::string, std::size_t> no_gain;  // by what came of them
   for (const IterationView* iteration : page.facts.tries) {
     switch (outcome_of(*iteration)) {
       case IterationOutcome::win:
         ++wins;
         break;
       case IterationOutcome::no_gain:
-        ++no_gain;
+        ++no_gain[no_gain_words(page, *iteration)];
         break;
       case IterationOutcome::invalid:
         ++failed;
@@ -62,13 +73,13 @@ std::string tally_words(const Page& page) {
   std::string out = count(static_cast<std::int64_t>(page.conclusion.iterations), "iteration") +
                     " closed after the baseline";
   std::string parts;
-  const auto add = [&](std::size_t n, const char* word) {
-    if (n > 0) parts += fmt::format("{} {} {}", parts.empty() ? ":" : ",", n, word);
+  const auto add = [&](std::size_t n, std::string_view words) {
+    if (n > 0) parts += fmt::format("{} {} {}", parts.empty() ? ":" : ",", n, words);
   };
-  add(wins, "won");
-  add(no_gain, "gained nothing");
+  add(wins, "won (faster than the best before)");
+  for (const auto& [words, n] : no_gain) add(n, words);
   add(failed, "failed");
-  add(abandoned, "abandoned");
+  add(abandoned, "not decided");
   out += parts + ".";
   return open > 0 ? out + " One is in flight." : out;
 }
@@ -119,7 +130,10 @@ std::string tried_section(const Page& page, const Size& size) {
                predicted ? speedup(predicted) + cite(iteration.opened.seq) : "-", measured,
                came_of(page, iteration)});
   }
-  out += tally_words(page) + "\n\n" + table.str() + "\n";
+  const bool has_held_out = std::any_of(facts.suite.begin(), facts.suite.end(),
+                                        [](const SuiteEntry& one) { return one.held_out; });
+  out += tally_words(page) + (has_held_out ? " Measured includes held-out problems.\n\n" : "\n\n") +
+         table.str() + "\n";
   const std::size_t left = tries.size() - shown.size();
   if (left == 0) return out;
   return out +
@@ -134,6 +148,8 @@ constexpr const char* k_only_measures = "none: it only measures";
 constexpr std::size_t k_step_bytes = 110;
 /// Smaller expected gains of a roadmap are not worth a row.
 constexpr double k_least_gain = 1.02;
+constexpr double k_small_gain = 1.05;
+constexpr double k_level_frac = 0.01;
 /// A smaller distance to the bound is not worth a row.
 constexpr double k_least_room = 1.3;
 
@@ -173,14 +189,13 @@ void add_confirmation(const Page& page, std::vector<Step>& steps) {
   const auto &many = group->by_problem.over_rival.mean, &one = group->single.over_rival.mean;
   const auto &many_start = group->by_problem.over_start.mean,
              &one_start = group->single.over_start.mean;
-  std::string gain = "the choice by problem";
-  if (many && one) {
-    gain =
-        fmt::format("{} instead of {} over the rivals", speedup(many->value), speedup(one->value));
-  } else if (many_start && one_start) {
-    gain = fmt::format("{} instead of {} over the start", speedup(many_start->value),
-                       speedup(one_start->value));
-  }
+  const auto told_gain = [](const auto& many_mean, const auto& one_mean, const char* over) {
+    return fmt::format("is it {} over the {}? {} by one variant", speedup(many_mean->value), over,
+                       speedup(one_mean->value));
+  };
+  const std::string gain = many && one               ? told_gain(many, one, "rivals")
+                           : many_start && one_start ? told_gain(many_start, one_start, "start")
+                                                     : "the choice by problem";
   steps.push_back({fmt::format("Confirm the dispatch in one run on {}: {}",
                                problem_names(*group, made.confirmation->problems, 3),
                                code("sdpa-wb compare " + made.confirmation->candidate + " " +
@@ -189,11 +204,23 @@ void add_confirmation(const Page& page, std::vector<Step>& steps) {
                    gain, "one comparison", k_only_measures});
 }
 
-/// Whether the causes of what is recommended were decided, and one is supported.
-bool is_cause_known(const Page& page) {
+/// Whether the causes of what is recommended were decided, and one is supported; on that problem,
+/// where one is named.
+bool is_cause_known(const Page& page, const std::string& problem = {}) {
   const auto& causes = page.facts.view.causes;
-  return causes && !causes_of(causes->payload, "supported").empty() &&
-         is_recommended(page, text(causes->payload, "subject"));
+  if (!causes || !is_recommended(page, text(causes->payload, "subject"))) return false;
+  const auto supported = causes_of(causes->payload, "supported");
+  return std::any_of(supported.begin(), supported.end(), [&](const Json* cause) {
+    const std::vector<std::string> where = strings(*cause, "where");
+    return problem.empty() || where.empty() ||
+           std::any_of(where.begin(), where.end(), [&](const std::string& name) {
+             return page.facts.title(name) == problem || page.facts.words(name) == problem;
+           });
+  });
+}
+
+std::string cause_risk(bool is_known) {
+  return is_known ? "medium: its cause may be another one" : "high: its cause is not known";
 }
 
 /// The roadmap's first step that promises a gain; nullptr where it has none for what is
@@ -207,14 +234,23 @@ const Json* first_of_roadmap(const Page& page) {
   return nullptr;
 }
 
+/// "1.88x (1.10x to 3.20x)" over the suite, of a roadmap's entry.
+std::string entry_gain(const Json& entry) {
+  const auto low = number(entry, "low"), high = number(entry, "high");
+  const std::string expected = speedup(number(entry, "expected"));
+  return low && high ? fmt::format("{} ({} to {})", expected, speedup(low), speedup(high))
+                     : expected;
+}
+
 /// What would help there: the roadmap's idea, else the cause that the page names, else what to find
 /// out.
-std::string cure_words(const Page& page) {
+std::string cure_words(const Page& page, const std::string& problem = {}) {
   if (const Json* entry = first_of_roadmap(page)) {
     return fmt::format("try {} ({})", inline_text(text(*entry, "title"), 60),
                        code(text(*entry, "technique"), 40));
   }
-  return is_cause_known(page) ? "begin with its cause (above)" : "find out first what limits it";
+  return is_cause_known(page, problem) ? "begin with its cause (above)"
+                                       : "find out first what limits it";
 }
 
 /// By which factor a missed goal was missed; 0 where the log does not say. One without a figure of
@@ -244,35 +280,61 @@ void add_missed_goals(const Page& page, const std::vector<GoalRow>& goals,
                                     [&](const outcome::ProblemOutcome& problem) {
                                       return problem.name == worst->lowest;
                                     });
-  if (is_named) what += ", weakest on " + inline_text(worst->lowest, 60);
-  if (worst->lowest_speedup) what += fmt::format(", {} at worst", speedup(worst->lowest_speedup));
+  std::string where;
+  if (is_named) where = "weakest on " + inline_text(worst->lowest, 60);
+  if (worst->lowest_speedup) {
+    where += (where.empty() ? "its weakest problem is at " : ", ") + speedup(worst->lowest_speedup);
+  }
+  if (!where.empty()) what += " (" + where + ")";
   what += ": " + cure_words(page);
   if (n > 1) what += fmt::format(". Then {} more missed", n - 1);
   const double factor = missed_by(*worst);
   const std::string amount =
-      factor > 1 ? fmt::format("{}x {}", fixed(factor, factor < 1.1 ? 3 : 2),
-                               worst->asked ? "short of the goal" : "behind the rival there")
+      factor > 1 ? fmt::format("{} % {}", fixed(100 * (factor - 1), factor < 1.1 ? 1 : 0),
+                               worst->asked ? "more reaches the goal" : "more reaches the rival")
                  : std::string("not known");
   steps.push_back({what, amount + cite_ends(worst->events), iteration_effort(page),
-                   is_cause_known(page) ? "medium: its cause may be another one"
-                                        : "high: its cause is not decided"});
+                   cause_risk(is_cause_known(page))});
+}
+
+/// The command that looks at what is taken on a problem. A closed session takes no measurement.
+std::string looking_command(const Page& page, const std::string& problem) {
+  const session::SessionView& view = page.facts.view;
+  if (view.status != session::SessionStatus::closed) return "`sdpa-wb diagnose --measure`";
+  const auto taken = taken_on(page, problem);
+  const bool is_gpu =
+      view.environment && text(field(view.environment->payload, "device"), "backend") == "cuda";
+  if (!is_gpu || !taken) return "`sdpa-wb diagnose --measure` in a session after this one";
+  return fmt::format("`sdpa-wb profile {} --problem '{}'`", plain(taken->variant, 80),
+                     plain(taken->problem, 160));
 }
 
 void add_gap(const Page& page, std::vector<Step>& steps) {
   const std::vector<outcome::Loss> lost = outcome::losses_of(page.conclusion).to_rivals;
   if (lost.empty() || !(lost.front().figure.speedup > 0)) return;
   const outcome::Loss& worst = lost.front();
-  std::string what = "Close the gap to " + code(base_name(worst.against), 40) + " on " +
-                     inline_text(worst.problem, 60);
-  if (lost.size() > 1) {
-    what += fmt::format(", then on {} more", lost.size() - 1);
+  const std::string where = inline_text(worst.problem, 60);
+  const std::string rival = code(base_name(worst.against), 40);
+  const std::string gain = fmt::format("up to {} there{}", speedup(1 / worst.figure.speedup),
+                                       cite_ends(worst.figure.events));
+  // What to go on with need not be what is taken there.
+  const bool is_developed = !page.conclusion.recommendation.develop.empty();
+  if (is_cause_known(page, is_developed ? std::string() : worst.problem)) {
+    std::string what = fmt::format("Close the gap to {} on {}", rival, where);
+    if (lost.size() > 1) {
+      what += fmt::format(", then to the fastest rival on {} more", lost.size() - 1);
+    }
+    const Json* entry = first_of_roadmap(page);
+    steps.push_back({what + ": " + cure_words(page, worst.problem),
+                     entry == nullptr ? gain : gain + "; " + entry_gain(*entry) + " of that step",
+                     iteration_effort(page), cause_risk(true)});
+    return;
   }
-  steps.push_back({what,
-                   fmt::format("up to {} there{}", speedup(1 / worst.figure.speedup),
-                               cite_ends(worst.figure.events)),
-                   iteration_effort(page),
-                   is_cause_known(page) ? "medium: its cause may be another one"
-                                        : "high: its cause is not decided"});
+  // Nothing tells what to change there, so that comes first.
+
+  steps.push_back({fmt::format("Find out why {} is slower than {}: {}", where, rival,
+                               looking_command(page, worst.problem)),
+                   gain, "a few measurements", k_only_measures});
 }
 
 /// The roadmap's steps that promise a gain.
@@ -281,15 +343,16 @@ void add_roadmap(const Page& page, std::vector<Step>& steps) {
   if (!roadmap || !is_recommended(page, text(roadmap->payload, "incumbent"))) return;
   std::size_t n = 0;
   for (const Json& entry : list_of(roadmap->payload, "entries")) {
-    const auto expected = number(entry, "expected"), low = number(entry, "low"),
-               high = number(entry, "high"), hours_low = number(entry, "hours_low"),
+    const auto expected = number(entry, "expected"), hours_low = number(entry, "hours_low"),
                hours_high = number(entry, "hours_high");
     if (!expected || *expected < k_least_gain || ++n > 2) continue;
-    steps.push_back({fmt::format("Try {} ({})", inline_text(text(entry, "title"), 60),
-                                 code(text(entry, "technique"), 40)),
-                     low && high ? fmt::format("{} ({} to {}){}", speedup(expected), speedup(low),
-                                               speedup(high), cite(roadmap->seq))
-                                 : speedup(expected) + cite(roadmap->seq),
+    const std::string word = code(text(entry, "technique"), 40);
+    const bool is_told = std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+      return step.what.find(word) != std::string::npos;
+    });
+    if (is_told) continue;
+    steps.push_back({fmt::format("Try {} ({})", inline_text(text(entry, "title"), 60), word),
+                     entry_gain(entry) + cite(roadmap->seq),
                      hours_low && hours_high
                          ? fmt::format("{:g} to {:g} h", *hours_low, *hours_high)
                          : iteration_effort(page),
@@ -300,13 +363,22 @@ void add_roadmap(const Page& page, std::vector<Step>& steps) {
 void add_undecided(const Page& page, std::vector<Step>& steps) {
   const outcome::Group* group = page.conclusion.main_group();
   if (group == nullptr || group->by_problem.over_rival.undecided.empty()) return;
-  const std::vector<std::size_t>& open = group->by_problem.over_rival.undecided;
-  const std::size_t at = open.front();
-  const outcome::Standing* standing = group->problems[at].find(group->by_problem.variants[at]);
+  std::vector<std::size_t> open;
   std::string event;
-  if (standing != nullptr && standing->over_rival) event = cite_ends(standing->over_rival->events);
+  for (const std::size_t at : group->by_problem.over_rival.undecided) {
+    const outcome::Standing* standing = group->problems[at].find(group->by_problem.variants[at]);
+    if (standing == nullptr || !standing->over_rival) continue;
+    const measure::Interval& interval = standing->over_rival->interval;
+    // Who is ahead by less than that changes no decision.
+    const bool is_level = measure::is_valid(interval) && interval.low > 1 - k_level_frac &&
+                          interval.high < 1 + k_level_frac;
+    if (is_level) continue;
+    if (open.empty()) event = cite_ends(standing->over_rival->events);
+    open.push_back(at);
+  }
+  if (open.empty()) return;
   steps.push_back(
-      {fmt::format("Measure {} again with more processes", problem_names(*group, open, 3)),
+      {fmt::format("Measure {} again, in more worker processes", problem_names(*group, open, 3)),
        "who is faster there" + event, "one comparison", k_only_measures});
 }
 
@@ -326,9 +398,10 @@ void add_unmeasured_ideas(const Page& page, std::vector<Step>& steps) {
     const IterationOutcome outcome = outcome_of(*iteration);
     const bool is_failed = outcome == IterationOutcome::invalid;
     if (!is_failed && outcome != IterationOutcome::abandoned) continue;
-    if (was_repeated(page, *iteration) || ++n > 2) continue;
     const auto predicted =
         number(field(iteration->opened.payload, "hypothesis"), "predicted_speedup");
+    if (predicted && *predicted < k_least_gain) continue;
+    if (was_repeated(page, *iteration) || ++n > 2) continue;
     const std::string why = invalidity_of(*iteration);
     const bool is_machine = why == "environment";
     steps.push_back(
@@ -342,30 +415,25 @@ void add_unmeasured_ideas(const Page& page, std::vector<Step>& steps) {
   }
 }
 
-/// Of the problems with room the one that is lost to a rival by most, else the one with most room.
-const Room& room_to_explain(const Page& page, const std::vector<Room>& rooms) {
-  for (const outcome::Loss& lost : outcome::losses_of(page.conclusion).to_rivals) {
-    const auto found = std::find_if(rooms.begin(), rooms.end(), [&](const Room& room) {
-      return room.factor >= k_least_room && room.problem == lost.problem;
-    });
-    if (found != rooms.end()) return *found;
-  }
-  return rooms.front();
-}
-
 void add_room(const Page& page, std::vector<Step>& steps) {
   const auto rooms = rooms_now(page);
-  if (rooms.empty() || rooms.front().factor < k_least_room) return;
-  const Room& most = room_to_explain(page, rooms);
+  // Where a rival is faster it shows how much can be had, and the step about the gap is listed.
+  const auto lost = outcome::losses_of(page.conclusion).to_rivals;
+  const auto found = std::find_if(rooms.begin(), rooms.end(), [&](const Room& room) {
+    return std::none_of(lost.begin(), lost.end(),
+                        [&](const auto& one) { return one.problem == room.problem; });
+  });
+  if (found == rooms.end() || found->factor < k_least_room) return;
+  const Room& most = *found;
   // Room of the start says nothing of a variant that was only compared.
   if (!is_recommended(page, page.facts.view.incumbent)) return;
-  steps.push_back(
-      {fmt::format("Find why {} takes {} times its bound, {}: `sdpa-wb diagnose --measure`",
-                   most.problem.empty() ? "the suite" : inline_text(most.problem, 60),
-                   fixed(most.factor, 1), inline_text(most.bound, 60)),
-       fmt::format("at most {}x there{}", fixed(most.factor, most.factor < 10 ? 1 : 0),
-                   cite(most.events)),
-       "a few measurements", k_only_measures});
+  steps.push_back({fmt::format("Find why {} takes {} times its bound, {}: {}",
+                               most.problem.empty() ? "the suite" : inline_text(most.problem, 60),
+                               fixed(most.factor, 1), inline_text(most.bound, 60),
+                               looking_command(page, most.problem)),
+                   fmt::format("at most {}x there{}", fixed(most.factor, most.factor < 10 ? 1 : 0),
+                               cite(most.events)),
+                   "a few measurements", k_only_measures});
 }
 
 void add_rival(const Page& page, std::vector<Step>& steps) {
@@ -385,10 +453,14 @@ std::vector<Step> steps_ahead(const Page& page) {
   add_rival(page, steps);
   add_missed_goals(page, goals_shown(page), steps);
   add_gap(page, steps);
+  // A cause that is found may bring more than small gains that are known.
+  const Json* first = first_of_roadmap(page);
+  const bool is_small = first != nullptr && number(*first, "expected").value_or(0) < k_small_gain;
+  if (is_small) add_room(page, steps);
   add_roadmap(page, steps);
   add_undecided(page, steps);
   add_unmeasured_ideas(page, steps);
-  add_room(page, steps);
+  if (!is_small) add_room(page, steps);
   return steps;
 }
 

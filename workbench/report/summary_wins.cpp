@@ -29,10 +29,13 @@ namespace {
 constexpr std::size_t k_idea_bytes = 170, k_short_idea_bytes = 90;
 
 /// "the fault …; the cure …" where both halves of a hypothesis do not fit, as what was changed
-/// often stands in the second.
+/// often stands in the second; that alone where there is room for one.
 std::string cut_idea(std::string_view theory, std::size_t most) {
   constexpr std::size_t k_least_half = 28;
   const std::size_t half = theory.find("; ");
+  if (theory.size() > most && half != std::string_view::npos && most < 2 * k_least_half) {
+    return "\u2026; " + cut_idea(theory.substr(half + 2), most);
+  }
   if (theory.size() > most && half != std::string_view::npos && most >= 2 * k_least_half) {
     const std::size_t first = std::min(half, most / 2);
     return clause(theory.substr(0, half), first) + "; " +
@@ -201,10 +204,13 @@ std::vector<std::string> win_words(const Page& page) {
   std::vector<std::string> out;
   const LargestStep step = largest_step(page);
   if (step.iteration != nullptr) out.push_back(step_words(page, step));
+  const std::string& develop = page.conclusion.recommendation.develop;
   std::string others;
   std::size_t told_parts = 0;
   for (const outcome::Part& part : parts) {
     if (part.variant == page.facts.start || part.variant.empty()) continue;
+    // Where rivals are used, only what to go on with matters.
+    if (!develop.empty() && part.variant != develop) continue;
     if (step.iteration != nullptr && candidate_label(*step.iteration) == part.variant) continue;
     const IterationView* origin = origin_of(page.facts, part.variant);
     if (origin == nullptr) {

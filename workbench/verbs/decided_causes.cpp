@@ -218,29 +218,37 @@ Json siblings_json(const SessionView& view) {
   return all;
 }
 
-}  // namespace
+/// The decided causes, and the findings that decided them.
+struct Decision {
+  DecidedCauses causes;
+  LogFindings log;
+};
 
-Result<Json> causes_json(const Services& services, const Session& session,
-                         const SessionView& view) {
-  WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
-  WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
+Result<Decision> decision_of(const Services& services, const Session& session,
+                             const SessionView& view, const Situation& situation) {
+  Decision made;
+  DecidedCauses& decided = made.causes;
+  WB_TRY_ASSIGN(decided, cause_catalogues(services));
   WB_TRY_ASSIGN(decided.target, target_of(view, situation));
   decided.target.has_machine_code = has_code(session, view, decided.target.subject);
-  LogFindings log = findings_of(decided.launches, session, view);
-  add_derived(decided.launches, session, view, decided.target, log);
-  decide(decided, log.findings);
-  add_served(decided.target, log.gaps);
-  add_rooms(decided, log.findings);
+  made.log = findings_of(decided.launches, session, view);
+  add_derived(decided.launches, session, view, decided.target, made.log);
+  decide(decided, made.log.findings);
+  add_rooms(decided, made.log.findings);
+  return made;
+}
+
+Json answer_of(Decision made, const Session& session, const SessionView& view) {
+  const DecidedCauses& decided = made.causes;
+  add_served(decided.target, made.log.gaps);
   return Json{{"subject", decided.target.subject},
               {"plan", decided.target.plan},
               {"causes", causes_list(decided.diagnoses)},
-              {"start", start_json(session, view, decided, log)},
+              {"start", start_json(session, view, decided, made.log)},
               {"siblings", siblings_json(view)},
               {"rooms", rooms_json(decided)},
-              {"gaps", std::move(log.gaps)}};
+              {"gaps", std::move(made.log.gaps)}};
 }
-
-namespace {
 
 /// Whether recorded causes say what is decided now; later keys, such as groups, are no difference.
 bool says_the_same(const Json& recorded, const Json& now) {
@@ -258,17 +266,26 @@ bool says_the_same(const Json& recorded, const Json& now) {
 
 }  // namespace
 
+Result<Json> causes_json(const Services& services, const Session& session,
+                         const SessionView& view) {
+  WB_TRY_ASSIGN(const Situation situation, situation_of(session, view));
+  WB_TRY_ASSIGN(Decision made, decision_of(services, session, view, situation));
+  return answer_of(std::move(made), session, view);
+}
+
 SessionView with_present_causes(const Services& services, const Session& session,
                                 const SessionView& view) {
+  const auto situation = situation_of(session, view);
+  if (!situation) return view;
+  auto made = decision_of(services, session, view, *situation);
+  if (!made) return view;
   SessionView present = view;
-  drop_known_losers(services, session, present);
-  auto made = causes_json(services, session, view);
-  if (!made.ok()) return present;
+  use_present_roadmap(services, session, made->causes, present);
+  Json causes = answer_of(*std::move(made), session, view);
   // What no event holds is cited by none.
-  const bool is_recorded = present.causes && says_the_same(present.causes->payload, *made);
-  const session::Fact fact{is_recorded ? present.causes->seq : 0,
-                           is_recorded ? present.causes->t : view.last_t, *std::move(made)};
-  present.causes = fact;
+  const bool is_recorded = present.causes && says_the_same(present.causes->payload, causes);
+  present.causes = session::Fact{is_recorded ? present.causes->seq : 0,
+                                 is_recorded ? present.causes->t : view.last_t, std::move(causes)};
   return present;
 }
 
@@ -281,15 +298,9 @@ SessionView view_of_report(const Services& services, const Session& session,
 
 Result<DecidedCauses> decide_causes(const Services& services, const Session& session,
                                     const SessionView& view, const Situation& situation) {
-  WB_TRY_ASSIGN(DecidedCauses decided, cause_catalogues(services));
-  WB_TRY_ASSIGN(decided.target, target_of(view, situation));
-  decided.target.has_machine_code = has_code(session, view, decided.target.subject);
-  LogFindings log = findings_of(decided.launches, session, view);
-  add_derived(decided.launches, session, view, decided.target, log);
-  decide(decided, log.findings);
-  decided.gaps = std::move(log.gaps);
-  add_rooms(decided, log.findings);
-  return decided;
+  WB_TRY_ASSIGN(Decision made, decision_of(services, session, view, situation));
+  made.causes.gaps = std::move(made.log.gaps);
+  return std::move(made.causes);
 }
 
 void use_rooms(const DecidedCauses& decided, Situation& situation) {

@@ -76,7 +76,7 @@ Result<Json> causes_json(const engine::Services& services, const session::Sessio
                          const session::SessionView& view);
 /// The view with the causes that causes_json() decides in place of the recorded ones, so that a
 /// page never says other than `diagnose`; those as they are where nothing can be decided. Its
-/// roadmap advises no known loser.
+/// roadmap is that of use_present_roadmap().
 session::SessionView with_present_causes(const engine::Services& services,
                                          const session::Session& session,
                                          const session::SessionView& view);

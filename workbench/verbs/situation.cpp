@@ -199,21 +199,32 @@ Result<Situation> informed_situation(const ChangeBook& book, const Session& sess
   return situation;
 }
 
-Result<Json> roadmap_json(const Services& services, const Session& session, double target_ratio) {
-  WB_TRY_ASSIGN(const ChangeBook book, load_change_book(services));
-  WB_TRY_ASSIGN(const SessionView* view, session.current(session::FoldDepth::full));
-  WB_TRY_ASSIGN(const Situation plain, situation_of(session, *view));
-  // A roadmap may lack causes.
-  const auto decided = decide_causes(services, session, *view, plain);
-  WB_TRY_ASSIGN(
-      Situation situation,
-      informed_situation(book, session, *view, trials_of_others(book, services, &session),
-                         decided ? decided->diagnoses : std::vector<advise::Diagnosis>()));
-  if (decided) use_rooms(*decided, situation);
+namespace {
+
+/// `decided` may be null: a roadmap may lack causes.
+Result<Json> roadmap_with(const ChangeBook& book, const Session& session, const SessionView& view,
+                          std::vector<advise::Trial> others, const DecidedCauses* decided,
+                          double target_ratio) {
+  WB_TRY_ASSIGN(Situation situation,
+                informed_situation(
+                    book, session, view, std::move(others),
+                    decided != nullptr ? decided->diagnoses : std::vector<advise::Diagnosis>()));
+  if (decided != nullptr) use_rooms(*decided, situation);
   situation.target_ratio = target_ratio;
   Json made = to_json(advise::make_roadmap(book.techniques, situation));
   made["incumbent"] = situation.incumbent;
   return made;
+}
+
+}  // namespace
+
+Result<Json> roadmap_json(const Services& services, const Session& session, double target_ratio) {
+  WB_TRY_ASSIGN(const ChangeBook book, load_change_book(services));
+  WB_TRY_ASSIGN(const SessionView* view, session.current(session::FoldDepth::full));
+  WB_TRY_ASSIGN(const Situation plain, situation_of(session, *view));
+  const auto decided = decide_causes(services, session, *view, plain);
+  return roadmap_with(book, session, *view, trials_of_others(book, services, &session),
+                      decided ? &*decided : nullptr, target_ratio);
 }
 
 std::vector<std::string> known_losers(const Services& services, const Session& session,
@@ -244,10 +255,8 @@ Json stages_before_losers(const Json& stages, const std::set<std::string>& loser
   return kept;
 }
 
-}  // namespace
-
 void drop_known_losers(const Services& services, const Session& session, SessionView& view) {
-  if (!view.roadmap || list_of(view.roadmap->payload, "entries").empty()) return;
+  if (list_of(view.roadmap->payload, "entries").empty()) return;
   const std::vector<std::string> known = known_losers(services, session, view);
   const std::set<std::string> losers(known.begin(), known.end());
   Json& roadmap = view.roadmap->payload;
@@ -275,6 +284,22 @@ void drop_known_losers(const Services& services, const Session& session, Session
   if (reached && *reached > static_cast<std::int64_t>(roadmap["stages"].size())) {
     roadmap["reached_at_stage"] = nullptr;
   }
+}
+
+}  // namespace
+
+void use_present_roadmap(const Services& services, const Session& session,
+                         const DecidedCauses& decided, SessionView& view) {
+  if (view.roadmap && view.roadmap->payload.contains("room")) {
+    drop_known_losers(services, session, view);
+    return;
+  }
+  const auto book = load_change_book(services);
+  if (!book) return;
+  const double target =
+      view.roadmap ? number_of(view.roadmap->payload, "target_ratio").value_or(1.0) : 1.0;
+  auto made = roadmap_with(*book, session, view, {}, &decided, target);
+  if (made) view.roadmap = session::Fact{0, view.last_t, *std::move(made)};
 }
 
 Result<Situation> situation_of(const Session& session, const SessionView& view) {

@@ -69,11 +69,13 @@ Result<Json> roadmap_json(const engine::Services& services, const session::Sessi
 std::vector<std::string> known_losers(const engine::Services& services,
                                       const session::Session& session,
                                       const session::SessionView& view);
-/// Moves known losers from the steps of the view's recorded roadmap to what it does not advise, as
-/// the register may know more than when it was recorded. Later stages are dropped with them, since
-/// their figures are products of all steps before.
-void drop_known_losers(const engine::Services& services, const session::Session& session,
-                       session::SessionView& view);
+struct DecidedCauses;  // decided_causes.hpp
+/// Makes the view's roadmap what is known now. One that was recorded with the room that it leaves
+/// only loses the steps that the register knows to lose meanwhile, and the stages from the first of
+/// them on, since a stage's figures are products of all steps before. In place of an older one, or
+/// of none, comes what `advise` would say if it knew of no other session, which no event holds.
+void use_present_roadmap(const engine::Services& services, const session::Session& session,
+                         const DecidedCauses& decided, session::SessionView& view);
 
 /// Appends roadmap_made to the held session if it has a baseline. With a missing or broken
 /// catalogue it appends a note with the reason instead, so that the session can still close.

@@ -134,8 +134,8 @@ TEST_CASE("n6-baseline: the incumbent is slower than the start on n6_B8H4", "[ke
   CHECK(advice_words(outcome) ==
         "Use torch_flash on 8 problems and torch_default on n6_S4, n6_S192, n6_S256: each is ahead "
         "of the best variant "
-        "here. The best own choice reaches 0.224x of them on average. Develop "
-        "sm80_tiled_flash@637b81d9 further: it is the best single variant.");
+        "here. The best own choice reaches 0.224x of them on average. To go on, develop "
+        "sm80_tiled_flash@637b81d9: it is the best single variant.");
   check_mean(suite.single.over_start, 1.86890, 1.85068, 1.88730);
   check_mean(outcome.chosen()->over_start, 1.95347, 1.89182, 2.01713);
   CHECK(outcome.chosen()->over_rival.slower.size() == 11);

@@ -99,7 +99,7 @@ TEST_CASE("where every rival is faster the words do not say ahead of it") {
              "use torch_a on 2; the best own choice is ahead of torch_a on 0 of 2, behind on 2"));
   CHECK(advice_words(outcome) ==
         "Use torch_a on all 2 problems: it is ahead of the best variant here. The best own choice "
-        "reaches 0.500x of it on average. Develop the start base@1 further: no other variant was "
+        "reaches 0.500x of it on average. To go on, develop the start base@1: no other variant was "
         "measured.");
 }
 
@@ -133,7 +133,8 @@ TEST_CASE("where a rival is faster on every problem the rivals come first") {
   CHECK(advice.starts_with(
       "Use torch_a on large and torch_b on small: each is ahead of the best variant here. The best "
       "own choice reaches 0.4"));
-  CHECK(says(advice, " of them on average. Develop new@2 further: it is the best single variant."));
+  CHECK(
+      says(advice, " of them on average. To go on, develop new@2: it is the best single variant."));
   CHECK_FALSE(says(advice, "ispatch"));
   CHECK_FALSE(says(advice, "confirm"));
   CHECK(headline(outcome).starts_with("use torch_a on 1, torch_b on 1; the best own choice is "));

@@ -103,7 +103,7 @@ TEST_CASE("same and ambiguous are never a gain", "[report][honesty]") {
     const std::string word =
         std::string(outcome) == "same" ? "ambiguous (recorded as same)" : outcome;
     CHECK(page.find(word + ", 1.05x [0.98, 1.12]") != std::string::npos);
-    CHECK(line_with(page, "- **Recommendation:**").find("Develop the start") != std::string::npos);
+    CHECK(line_with(page, "- **Recommendation:**").find("develop the start") != std::string::npos);
   }
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("a session without iterations says so", "[report][missing]") {
   close_session(log, "finished");
   const std::string page = render_session(log.view());
   CHECK(line_with(page, "- **Gain:**").find("none yet: no iteration was run") != std::string::npos);
-  CHECK(line_with(page, "- **Recommendation:**").find("Develop the start") != std::string::npos);
+  CHECK(line_with(page, "- **Recommendation:**").find("develop the start") != std::string::npos);
   CHECK(page.find("## Hypotheses\n\nNone was stated.") != std::string::npos);
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("a session in which everything failed goes on from its start", "[repor
   const std::string page = render_session(log.view());
   CHECK(line_with(page, "- **Outcome:**").find("3 invalid") != std::string::npos);
   CHECK(line_with(page, "- **Gain:**").find("none:") != std::string::npos);
-  CHECK(line_with(page, "- **Recommendation:**").find("Develop the start") != std::string::npos);
+  CHECK(line_with(page, "- **Recommendation:**").find("develop the start") != std::string::npos);
   CHECK(page.find("its hypothesis was never measured") != std::string::npos);
 }
 

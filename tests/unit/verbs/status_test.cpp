@@ -59,7 +59,7 @@ TEST_CASE("a win that is behind its rival is developed further", "[engine][statu
   CHECK(tells_in(status["outcome"], "use torch_cpu_sdpa on 1; the best own choice is ahead of "));
   CHECK(tells_in(status["outcome"], "ahead of torch_cpu_sdpa on 0 of 1, behind on 1, 0."));
   CHECK(tells_in(status["advice"], "Use torch_cpu_sdpa on "));
-  CHECK(tells_in(status["advice"], " Develop cpu_tiled@"));
+  CHECK(tells_in(status["advice"], " develop cpu_tiled@"));
   CHECK(tells_in(status["text"], "\nlost       Slower than a rival: "));
 }
 
