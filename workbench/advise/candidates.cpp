@@ -149,6 +149,12 @@ std::vector<Candidate> candidates_of(const std::vector<Technique>& catalogue,
     all.push_back(
         {.technique = made_of_ideas.back().get(), .ideas = {&idea}, .how = how, .is_idea = true});
   }
+  for (Candidate& one : all) {
+    const auto found = situation.kernels_with.find(one.technique->name);
+    if (one.how.empty() && found != situation.kernels_with.end()) {
+      one.how = found->second + " has it";
+    }
+  }
   return all;
 }
 

@@ -61,6 +61,8 @@ struct Situation {
   std::map<std::string, std::int64_t> configuration;  ///< the incumbent's
   /// Techniques that one parameter of the incumbent's kernel turns on -> "PADDING=16".
   std::map<std::string, std::string> switches;
+  /// Techniques that another present kernel has -> that kernel's name.
+  std::map<std::string, std::string> kernels_with;
   std::vector<catalogue::Idea> ideas;
   std::vector<Trial> trials;  ///< of all sessions, this one included
   std::vector<PendingCause> pending;

@@ -92,10 +92,10 @@ std::optional<Contrast> contrast_of(const std::string& first, const std::string&
       (one.first_won ? mine : theirs).add(property.value(one.problem));
     }
     if (mine.least > theirs.most) {
-      return Contrast{first, second, property.name, mine.least, firsts, seconds};
+      return Contrast{first, second, property.name, mine.least, theirs.most, firsts, seconds};
     }
     if (theirs.least > mine.most) {
-      return Contrast{second, first, property.name, theirs.least, seconds, firsts};
+      return Contrast{second, first, property.name, theirs.least, mine.most, seconds, firsts};
     }
   }
   return std::nullopt;
@@ -126,21 +126,22 @@ std::vector<Contrast> contrasts_of(const Outcome& outcome) {
 std::string Contrast::words() const {
   const auto counts = fmt::format(" ({} and {} problems)", ahead, behind);
   if (property == "blocks") {
-    return fmt::format("{} ahead from {} blocks of {} query rows on, {} below{}", above, from,
-                       problem::k_rows_per_block, below, counts);
+    return fmt::format("{} ahead from {} blocks of {} query rows on, {} up to {}{}", above, from,
+                       problem::k_rows_per_block, below, to, counts);
   }
   if (property == "causal" || property == "mask") {
     return fmt::format("{} ahead where {}, {} elsewhere{}", above,
                        property == "causal" ? "the problem is causal" : "a mask is given", below,
                        counts);
   }
-  return fmt::format("{} ahead where {} >= {}, {} below{}", above, property, from, below, counts);
+  return fmt::format("{} ahead where {} >= {}, {} up to {}{}", above, property, from, below, to,
+                     counts);
 }
 
 Json to_json(const Contrast& contrast) {
-  return {{"above", contrast.above}, {"below", contrast.below}, {"property", contrast.property},
-          {"from", contrast.from},   {"ahead", contrast.ahead}, {"behind", contrast.behind},
-          {"says", contrast.words()}};
+  return {{"above", contrast.above},   {"below", contrast.below}, {"property", contrast.property},
+          {"from", contrast.from},     {"to", contrast.to},       {"ahead", contrast.ahead},
+          {"behind", contrast.behind}, {"says", contrast.words()}};
 }
 
 }  // namespace wb::outcome

@@ -27,8 +27,9 @@ struct Contrast {
   /// "blocks" (of 64 query rows), "Skv", "Sq", "D", "B*Hq", "causal" or "mask".
   std::string property;
   std::int64_t from = 0;  ///< the least value on which `above` won; 1 of causal and mask
+  std::int64_t to = 0;    ///< the largest value on which `below` won
   std::size_t ahead = 0, behind = 0;  ///< problems that `above` won and lost
-  /// "a@1 ahead from 64 blocks on, b@2 below (4 and 3 problems)".
+  /// "a@1 ahead from 64 blocks on, b@2 up to 16 (4 and 3 problems)".
   [[nodiscard]] std::string words() const;
 };
 

@@ -161,15 +161,23 @@ void add_verdict(Extent& extent, std::map<std::string, std::optional<std::int64_
 /// Every verdict of the session, each read once.
 struct SessionVerdicts {
   Extent extent;
-  std::vector<std::map<std::string, Summary>> iterations;  ///< in the view's order, by subject
+  /// In the view's order, by subject; what was judged outside iterations comes last.
+  std::vector<std::map<std::string, Summary>> iterations;
 };
+
+std::vector<const IterationView*> judged_parts(const session::SessionView& view) {
+  std::vector<const IterationView*> parts;
+  for (const IterationView& iteration : view.iterations) parts.push_back(&iteration);
+  parts.push_back(&view.outside);
+  return parts;
+}
 
 SessionVerdicts read_verdicts(const Facts& facts) {
   SessionVerdicts verdicts;
   std::map<std::string, std::optional<std::int64_t>> sizes;
-  for (const IterationView& iteration : facts.view.iterations) {
+  for (const IterationView* part : judged_parts(facts.view)) {
     std::map<std::string, Summary>& summaries = verdicts.iterations.emplace_back();
-    for (const session::VerdictFact& verdict : iteration.verdicts) {
+    for (const session::VerdictFact& verdict : part->verdicts) {
       const Json runs = verdict.runs();
       if (!facts.has_refused(text(verdict.payload, "subject"), text(verdict.payload, "problem"))) {
         add_verdict(verdicts.extent, sizes, verdict, runs);
@@ -242,20 +250,23 @@ std::string correctness_section(const Page& page) {
   Table table(header());
   std::int64_t subjects = 0, failed = 0;
   std::size_t left_out = 0, shown = 0;
-  const std::size_t total = facts.view.iterations.size();
+  const std::vector<const IterationView*> parts = judged_parts(facts.view);
+  const std::size_t total = parts.size();
   for (std::size_t i = 0; i < total; ++i) {
-    const IterationView& iteration = facts.view.iterations[i];
+    const IterationView& iteration = *parts[i];
+    const bool is_outside = &iteration == &facts.view.outside;
     for (const auto& [subject, summary] : verdicts.iterations[i]) {
       ++subjects;
       if (summary.failed > 0) ++failed;
-      const bool matters = &iteration == facts.baseline || &iteration == facts.holder ||
-                           i + k_max_verdict_rows / 2 >= total;
+      const bool matters = is_outside || &iteration == facts.baseline ||
+                           &iteration == facts.holder || i + k_max_verdict_rows / 2 >= total;
       if (!matters || shown >= k_max_verdict_rows) {
         ++left_out;
         continue;
       }
       ++shown;
-      table.row(cells(facts, fmt::format("{}", iteration.number), subject, summary));
+      table.row(
+          cells(facts, is_outside ? "-" : fmt::format("{}", iteration.number), subject, summary));
     }
   }
   std::string out = "## Correctness\n\n";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Private to report: the report of two pages (summary_page.cpp): words for its figures and what it
 // says of results and cost (summary_results.cpp), of single problems (summary_problems.cpp), of
-// wins (summary_wins.cpp, summary_scope.cpp), of causes (summary_reasons.cpp), of tries and next
+// tries and wins (summary_wins.cpp, summary_scope.cpp), of causes (summary_reasons.cpp), of next
 // steps (summary_steps.cpp), of the decision (summary_decision.cpp).
 #pragma once
 

@@ -124,7 +124,7 @@ std::string other_plans(const Page& page) {
   if (out.empty() && missing.empty()) return out;
   return fmt::format("- Calls come as they were timed, {}.{}{}\n",
                      inline_text(page.facts.plan_label(page.facts.plan), 30),
-                     out.empty() ? "" : " Over the rivals it is otherwise: " + out + ".",
+                     out.empty() ? "" : " Timed otherwise it is, over the rivals: " + out + ".",
                      missing.empty() ? "" : " Not measured: " + missing + ".");
 }
 
@@ -194,7 +194,7 @@ std::string behind_words(const outcome::Outcome& made, const outcome::Group& gro
   const std::string own = code(made.recommendation.develop, 60);
   const auto& mean = group.single.variants.empty() ? group.by_problem.over_rival.mean
                                                    : group.single.over_rival.mean;
-  std::string out = "- No variant here is ahead of the rivals on any problem.";
+  std::string out = "- No variant here is ahead of the rivals on any problem, timed like this.";
   if (!mean || !(mean->value > 0)) return out + "\n";
   return out + fmt::format(
                    " {} reaches {} of them on average, so it must become {} faster to be level.\n",

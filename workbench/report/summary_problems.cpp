@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Of the report of two pages: problem by problem, what verdicts and held-out problems say, and what
-// was measured apart.
+// Of the report of two pages: problem by problem, and what verdicts and held-out problems say.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,25 +16,6 @@
 namespace wb::report::two_pages {
 
 using session::Fact;
-
-/// What was measured apart from the problems that the recommendation is about.
-std::string other_groups_words(const Page& page) {
-  std::string out;
-  const outcome::Group* advised = page.conclusion.main_group();
-  std::size_t n = 0;
-  for (const outcome::Group& group : page.conclusion.groups) {
-    const outcome::Total& rivals = group.by_problem.over_rival;
-    if (&group == advised || rivals.measured() == 0 || ++n > 2) continue;
-    const std::vector<outcome::Part> parts = group.parts(group.by_problem);
-    out += fmt::format("Measured apart, {}{}{}: {} is {}{}{}. ", inline_text(group.plan, 20),
-                       group.regime.empty() ? "" : " ", inline_text(group.regime, 20),
-                       parts.size() == 1 ? code(parts.front().variant, 60) : "the best choice",
-                       counts_of(rivals),
-                       rivals.mean ? ", " + speedup(ratio_of(*rivals.mean)) : std::string(),
-                       cite_ends(rivals.events));
-  }
-  return out.empty() ? out : out + "\n\n";
-}
 
 namespace {
 

@@ -240,6 +240,9 @@ const Json* most_to_gain(const std::vector<const Json*>& supported, const IsLeft
   for (const Json* cause : supported) {
     const auto gain = number(field(*cause, "gain"), "expected");
     if (!gain || *gain < most || is_settled(*cause) || !is_left(cause)) continue;
+    // What shows another cause rather than this one promises nothing here.
+    const Json* first = first_evidence_for(*cause, false);
+    if (first == nullptr || !text(*first, "shared_with").empty()) continue;
     most = *gain;
     found = cause;
   }

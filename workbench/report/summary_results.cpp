@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Of the report of two pages: words for figures, what won and what was lost, and what it cost.
+// Of the report of two pages: words for figures, what won and what was lost, what was measured
+// apart, and what it cost.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -253,6 +254,25 @@ std::string lost_words(const Page& page) {
   return out;
 }
 
+/// What was measured apart from the problems that the recommendation is about.
+std::string other_groups_words(const Page& page) {
+  std::string out;
+  const outcome::Group* advised = page.conclusion.main_group();
+  std::size_t n = 0;
+  for (const outcome::Group& group : page.conclusion.groups) {
+    const outcome::Total& rivals = group.by_problem.over_rival;
+    if (&group == advised || rivals.measured() == 0 || ++n > 2) continue;
+    const std::vector<outcome::Part> parts = group.parts(group.by_problem);
+    out += fmt::format("Measured apart, {}{}{}: {} is {}{}{}. ", inline_text(group.plan, 20),
+                       group.regime.empty() ? "" : " ", inline_text(group.regime, 20),
+                       parts.size() == 1 ? code(parts.front().variant, 60) : "the best choice",
+                       counts_of(rivals),
+                       rivals.mean ? ", " + speedup(ratio_of(*rivals.mean)) : std::string(),
+                       cite_ends(rivals.events));
+  }
+  return out.empty() ? out : out + "\n\n";
+}
+
 namespace {
 
 // Cost
@@ -295,7 +315,7 @@ std::string cost_words(const Page& page) {
   const auto device = view.ledger.items.find(CostItem::device);
   if (device == view.ledger.items.end()) return out + ".";
   return out +
-         fmt::format(", the device at work for {} of it",
+         fmt::format(", the device at work for {}{} of it", is_whole ? "" : "at least ",
                      duration(device->second.quantity + (is_whole ? 0 : undebited.timed_s))) +
          ".";
 }
@@ -335,7 +355,8 @@ std::string money_section(const Page& page) {
   if (table.empty()) {
     out += "Nothing was debited.";
   } else {
-    table.row({"all", "", page.costs.usd(total)});
+    const bool is_whole = view.in_flight() != nullptr || view.undebited.count == 0;
+    table.row({is_whole ? "all" : "all that was debited", "", page.costs.usd(total)});
     out += table.str() + "\n";
     if (!total.cells[static_cast<std::size_t>(CostItem::tokens)].used) {
       out += "What writing the kernels took is not in the log.";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Of the report of two pages: what was tried, and what is next.
+// Of the report of two pages: what is next.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <string_view>
+#include <utility>
 
+#include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "report/causes.hpp"
 #include "report/summary.hpp"
@@ -17,138 +17,11 @@ using session::IterationView;
 
 namespace {
 
-/// "cut off: stopped by a signal", in the log's words.
-std::string abandoned_words(const IterationView& iteration) {
-  const std::string why = iteration.closed ? text(iteration.closed->payload, "message") : "";
-  return why.empty() ? "abandoned, not decided" : "not decided: " + inline_text(why, 60);
-}
-
-std::string came_of(const Page& page, const IterationView& iteration) {
-  const IterationOutcome outcome = outcome_of(iteration);
-  if (outcome == IterationOutcome::win) return "won";
-  if (outcome == IterationOutcome::open) return "in flight";
-  if (outcome == IterationOutcome::invalid) {
-    const std::string why = invalidity_of(iteration);
-    return "failed" + (why.empty() ? "" : ": " + inline_text(why, 40));
-  }
-  if (outcome == IterationOutcome::abandoned) return abandoned_words(iteration);
-  if (outcome != IterationOutcome::no_gain) return std::string(to_string(outcome));
-  return no_gain_words(page, iteration);
-}
-
-/// How far a figure lies from 1; a win counts more than any other.
-double weight_of(const Page& page, const IterationView& iteration, const Compared* figure) {
-  const IterationOutcome outcome = outcome_of(iteration);
-  const bool is_kept =
-      outcome == IterationOutcome::win ||
-      (outcome == IterationOutcome::no_gain && is_recommended(page, candidate_label(iteration)));
-  const double size =
-      figure == nullptr || !figure->ratio.value.has_value() || !(*figure->ratio.value > 0)
-          ? 0
-          : std::abs(std::log(*figure->ratio.value));
-  return size + (is_kept ? 1e3 : 0);
-}
-
-std::string tally_words(const Page& page) {
-  std::size_t wins = 0, failed = 0, abandoned = 0, open = 0;
-  std::map<std::string, std::size_t> no_gain;  // by what came of them
-  for (const IterationView* iteration : page.facts.tries) {
-    switch (outcome_of(*iteration)) {
-      case IterationOutcome::win:
-        ++wins;
-        break;
-      case IterationOutcome::no_gain:
-        ++no_gain[no_gain_words(page, *iteration)];
-        break;
-      case IterationOutcome::invalid:
-        ++failed;
-        break;
-      case IterationOutcome::abandoned:
-        ++abandoned;
-        break;
-      default:
-        ++open;
-    }
-  }
-  std::string out = count(static_cast<std::int64_t>(page.conclusion.iterations), "iteration") +
-                    " closed after the baseline";
-  std::string parts;
-  const auto add = [&](std::size_t n, std::string_view words) {
-    if (n > 0) parts += fmt::format("{} {} {}", parts.empty() ? ":" : ",", n, words);
-  };
-  add(wins, "won (faster than the best before)");
-  for (const auto& [words, n] : no_gain) add(n, words);
-  add(failed, "failed");
-  add(abandoned, "not decided");
-  out += parts + ".";
-  return open > 0 ? out + " One is in flight." : out;
-}
-
-}  // namespace
-
-std::string tried_section(const Page& page, const Size& size) {
-  const Facts& facts = page.facts;
-  std::string out = "## What was tried\n\n";
-  if (facts.tries.empty()) {
-    const std::size_t compared = facts.view.outside.comparisons.size();
-    return out + (facts.baseline == nullptr ? "Nothing yet.\n\n"
-                  : compared == 0           ? "No iteration was run.\n\n"
-                                  : "No iteration was run: kernels were only compared.\n\n");
-  }
-  struct Try {
-    const IterationView* iteration;
-    ComparisonIndex index;
-    const Compared* figure;
-    double weight;
-  };
-  std::vector<Try> tries;
-  tries.reserve(facts.tries.size());  // `figure` points into `index`
-  for (const IterationView* iteration : facts.tries) {
-    tries.push_back({iteration, ComparisonIndex(*iteration), nullptr, 0});
-    Try& made = tries.back();
-    made.figure = objective_figure(facts, made.index, facts.plan);
-    made.weight = weight_of(page, *iteration, made.figure);
-  }
-  std::vector<const Try*> shown;
-  for (const Try& one : tries) shown.push_back(&one);
-  if (shown.size() > size.rows) {
-    std::stable_sort(shown.begin(), shown.end(),
-                     [](const Try* a, const Try* b) { return a->weight > b->weight; });
-    shown.resize(size.rows);
-    std::sort(shown.begin(), shown.end());  // in the order of the log
-  }
-  Table table({"#>", "idea", "predicted>", "measured>", "what came of it"});
-  for (const Try* one : shown) {
-    const IterationView& iteration = *one->iteration;
-    const auto predicted =
-        number(field(iteration.opened.payload, "hypothesis"), "predicted_speedup");
-    std::string measured = "-";
-    if (one->figure != nullptr && one->figure->ratio.value) {
-      measured = speedup(one->figure->ratio.value) + cite(one->figure->seq);
-    }
-    table.row({fmt::format("{}", iteration.number), idea_of(facts, iteration, size.idea_bytes),
-               predicted ? speedup(predicted) + cite(iteration.opened.seq) : "-", measured,
-               came_of(page, iteration)});
-  }
-  const bool has_held_out = std::any_of(facts.suite.begin(), facts.suite.end(),
-                                        [](const SuiteEntry& one) { return one.held_out; });
-  out += tally_words(page) + (has_held_out ? " Measured includes held-out problems.\n\n" : "\n\n") +
-         table.str() + "\n";
-  const std::size_t left = tries.size() - shown.size();
-  if (left == 0) return out;
-  return out +
-         (left == 1 ? std::string("One smaller one is")
-                    : fmt::format("{} smaller ones are", left)) +
-         " in the whole report.\n\n";
-}
-
-namespace {
-
 constexpr const char* k_only_measures = "none: it only measures";
 constexpr std::size_t k_step_bytes = 110;
 /// Smaller expected gains of a roadmap are not worth a row.
 constexpr double k_least_gain = 1.02;
-constexpr double k_small_gain = 1.05;
+constexpr double k_small_gain = 1.05, k_some_gain = 1.005;
 constexpr double k_level_frac = 0.01;
 /// A smaller distance to the bound is not worth a row.
 constexpr double k_least_room = 1.3;
@@ -234,6 +107,30 @@ const Json* first_of_roadmap(const Page& page) {
   return nullptr;
 }
 
+/// The kernel at hand that has an entry's technique; empty where it is to be written or turned on.
+std::string kernel_with(const Json& entry) {
+  constexpr std::string_view k_has = " has it";
+  const std::string how = text(entry, "how");
+  return how.ends_with(k_has) ? how.substr(0, how.size() - k_has.size()) : std::string();
+}
+
+/// "try loads of 16 bytes (`vectorized_loads`) by VECTOR_LOADS=1".
+std::string entry_words(const Json& entry) {
+  const std::string title = inline_text(text(entry, "title"), 60), how = text(entry, "how"),
+                    word = code(text(entry, "technique"), 40), kernel = kernel_with(entry);
+  if (!kernel.empty()) {
+    return fmt::format("compare {}, which has {} ({})", code(kernel, 60), title, word);
+  }
+  return fmt::format("try {} ({}){}", title, word,
+                     how.empty() ? "" : " by " + inline_text(how, 60));
+}
+
+std::string entry_effort(const Page& page, const Json& entry) {
+  if (!kernel_with(entry).empty()) return "one comparison";
+  const auto low = number(entry, "hours_low"), high = number(entry, "hours_high");
+  return low && high ? fmt::format("{:g} to {:g} h", *low, *high) : iteration_effort(page);
+}
+
 /// "1.88x (1.10x to 3.20x)" over the suite, of a roadmap's entry.
 std::string entry_gain(const Json& entry) {
   const auto low = number(entry, "low"), high = number(entry, "high");
@@ -245,10 +142,7 @@ std::string entry_gain(const Json& entry) {
 /// What would help there: the roadmap's idea, else the cause that the page names, else what to find
 /// out.
 std::string cure_words(const Page& page, const std::string& problem = {}) {
-  if (const Json* entry = first_of_roadmap(page)) {
-    return fmt::format("try {} ({})", inline_text(text(*entry, "title"), 60),
-                       code(text(*entry, "technique"), 40));
-  }
+  if (const Json* entry = first_of_roadmap(page)) return entry_words(*entry);
   return is_cause_known(page, problem) ? "begin with its cause (above)"
                                        : "find out first what limits it";
 }
@@ -309,17 +203,33 @@ std::string looking_command(const Page& page, const std::string& problem) {
                      plain(taken->problem, 160));
 }
 
+/// The figure over the fastest rival of the variant to go on with, where rivals are used.
+std::optional<outcome::Figure> developed_on(const Page& page, const std::string& problem) {
+  const std::string& develop = page.conclusion.recommendation.develop;
+  const outcome::Group* group = page.conclusion.main_group();
+  if (develop.empty() || group == nullptr) return std::nullopt;
+  for (const outcome::ProblemOutcome& one : group->problems) {
+    if (one.name != problem) continue;
+    const outcome::Standing* standing = one.find(develop);
+    const bool has_figure =
+        standing != nullptr && standing->over_rival && standing->over_rival->speedup > 0;
+    return has_figure ? standing->over_rival : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 void add_gap(const Page& page, std::vector<Step>& steps) {
   const std::vector<outcome::Loss> lost = outcome::losses_of(page.conclusion).to_rivals;
   if (lost.empty() || !(lost.front().figure.speedup > 0)) return;
-  const outcome::Loss& worst = lost.front();
+  outcome::Loss worst = lost.front();
+  // What to go on with need not be what is taken there.
+  const std::string& develop = page.conclusion.recommendation.develop;
+  if (const auto own = developed_on(page, worst.problem)) worst.figure = *own;
   const std::string where = inline_text(worst.problem, 60);
   const std::string rival = code(base_name(worst.against), 40);
   const std::string gain = fmt::format("up to {} there{}", speedup(1 / worst.figure.speedup),
                                        cite_ends(worst.figure.events));
-  // What to go on with need not be what is taken there.
-  const bool is_developed = !page.conclusion.recommendation.develop.empty();
-  if (is_cause_known(page, is_developed ? std::string() : worst.problem)) {
+  if (is_cause_known(page, develop.empty() ? worst.problem : std::string())) {
     std::string what = fmt::format("Close the gap to {} on {}", rival, where);
     if (lost.size() > 1) {
       what += fmt::format(", then to the fastest rival on {} more", lost.size() - 1);
@@ -327,7 +237,8 @@ void add_gap(const Page& page, std::vector<Step>& steps) {
     const Json* entry = first_of_roadmap(page);
     steps.push_back({what + ": " + cure_words(page, worst.problem),
                      entry == nullptr ? gain : gain + "; " + entry_gain(*entry) + " of that step",
-                     iteration_effort(page), cause_risk(true)});
+                     entry == nullptr ? iteration_effort(page) : entry_effort(page, *entry),
+                     entry == nullptr ? cause_risk(true) : inline_text(text(*entry, "risk"), 20)});
     return;
   }
   // Nothing tells what to change there, so that comes first.
@@ -343,20 +254,19 @@ void add_roadmap(const Page& page, std::vector<Step>& steps) {
   if (!roadmap || !is_recommended(page, text(roadmap->payload, "incumbent"))) return;
   std::size_t n = 0;
   for (const Json& entry : list_of(roadmap->payload, "entries")) {
-    const auto expected = number(entry, "expected"), hours_low = number(entry, "hours_low"),
-               hours_high = number(entry, "hours_high");
+    const auto expected = number(entry, "expected");
     if (!expected || *expected < k_least_gain || ++n > 2) continue;
     const std::string word = code(text(entry, "technique"), 40);
     const bool is_told = std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
       return step.what.find(word) != std::string::npos;
     });
     if (is_told) continue;
-    steps.push_back({fmt::format("Try {} ({})", inline_text(text(entry, "title"), 60), word),
-                     entry_gain(entry) + cite(roadmap->seq),
-                     hours_low && hours_high
-                         ? fmt::format("{:g} to {:g} h", *hours_low, *hours_high)
-                         : iteration_effort(page),
-                     inline_text(text(entry, "risk"), 20)});
+    std::string what = entry_words(entry);
+    what.front() = ascii::upper(what.front());
+    steps.push_back({std::move(what), entry_gain(entry) + cite(roadmap->seq),
+                     entry_effort(page, entry),
+                     kernel_with(entry).empty() ? inline_text(text(entry, "risk"), 20)
+                                                : std::string(k_only_measures)});
   }
 }
 
@@ -415,6 +325,30 @@ void add_unmeasured_ideas(const Page& page, std::vector<Step>& steps) {
   }
 }
 
+/// "; `a`, `b` may help" of what the roadmap has against what bounds the problem.
+std::string ideas_against(const Page& page, const std::string& problem) {
+  const auto& roadmap = page.facts.view.roadmap;
+  if (!roadmap) return {};
+  for (const Json& room : list_of(roadmap->payload, "room")) {
+    const std::vector<std::string> problems = strings(room, "problems"),
+                                   steps = strings(room, "steps");
+    const bool is_there = std::any_of(problems.begin(), problems.end(), [&](const auto& name) {
+      return page.facts.title(name) == problem || page.facts.words(name) == problem;
+    });
+    if (!is_there || steps.empty()) continue;
+    std::string out;
+    std::size_t n = 0;
+    for (const Json& entry : list_of(roadmap->payload, "entries")) {
+      const std::string step = text(entry, "technique");
+      const bool is_against = std::find(steps.begin(), steps.end(), step) != steps.end();
+      if (!is_against || number(entry, "expected").value_or(0) < k_some_gain || ++n > 2) continue;
+      out += (n == 1 ? "; " : ", ") + code(step, 40);
+    }
+    return out.empty() ? out : out + " may help";
+  }
+  return {};
+}
+
 void add_room(const Page& page, std::vector<Step>& steps) {
   const auto rooms = rooms_now(page);
   // Where a rival is faster it shows how much can be had, and the step about the gap is listed.
@@ -427,13 +361,14 @@ void add_room(const Page& page, std::vector<Step>& steps) {
   const Room& most = *found;
   // Room of the start says nothing of a variant that was only compared.
   if (!is_recommended(page, page.facts.view.incumbent)) return;
-  steps.push_back({fmt::format("Find why {} takes {} times its bound, {}: {}",
-                               most.problem.empty() ? "the suite" : inline_text(most.problem, 60),
-                               fixed(most.factor, 1), inline_text(most.bound, 60),
-                               looking_command(page, most.problem)),
-                   fmt::format("at most {}x there{}", fixed(most.factor, most.factor < 10 ? 1 : 0),
-                               cite(most.events)),
-                   "a few measurements", k_only_measures});
+  steps.push_back(
+      {fmt::format("Find why {} takes {} times its bound, {}: {}",
+                   most.problem.empty() ? "the suite" : inline_text(most.problem, 60),
+                   fixed(most.factor, 1), inline_text(most.bound, 60),
+                   looking_command(page, most.problem)),
+       fmt::format("at most {}x there{}{}", fixed(most.factor, most.factor < 10 ? 1 : 0),
+                   cite(most.events), ideas_against(page, most.problem)),
+       "a few measurements", k_only_measures});
 }
 
 void add_rival(const Page& page, std::vector<Step>& steps) {

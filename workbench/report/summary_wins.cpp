@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Of the report of two pages: which steps won, what became of their predictions, and where the
-// variants come from that the recommendation takes.
+// Of the report of two pages: what was tried, which steps won, what became of their predictions,
+// and where the variants come from that the recommendation takes.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -227,6 +228,136 @@ std::vector<std::string> win_words(const Page& page) {
   }
   if (!others.empty()) out.push_back(others + ".");
   return out;
+}
+
+// What was tried
+// --------------------------------------------------------------------------------------------
+
+namespace {
+
+/// "cut off: stopped by a signal", in the log's words.
+std::string abandoned_words(const IterationView& iteration) {
+  const std::string why = iteration.closed ? text(iteration.closed->payload, "message") : "";
+  return why.empty() ? "abandoned, not decided" : "not decided: " + inline_text(why, 60);
+}
+
+std::string came_of(const Page& page, const IterationView& iteration) {
+  const IterationOutcome outcome = outcome_of(iteration);
+  if (outcome == IterationOutcome::win) return "won";
+  if (outcome == IterationOutcome::open) return "in flight";
+  if (outcome == IterationOutcome::invalid) {
+    const std::string why = invalidity_of(iteration);
+    return "failed" + (why.empty() ? "" : ": " + inline_text(why, 40));
+  }
+  if (outcome == IterationOutcome::abandoned) return abandoned_words(iteration);
+  if (outcome != IterationOutcome::no_gain) return std::string(to_string(outcome));
+  return no_gain_words(page, iteration);
+}
+
+/// How far a figure lies from 1; a win counts more than any other.
+double weight_of(const Page& page, const IterationView& iteration, const Compared* figure) {
+  const IterationOutcome outcome = outcome_of(iteration);
+  const bool is_kept =
+      outcome == IterationOutcome::win ||
+      (outcome == IterationOutcome::no_gain && is_recommended(page, candidate_label(iteration)));
+  const double size =
+      figure == nullptr || !figure->ratio.value.has_value() || !(*figure->ratio.value > 0)
+          ? 0
+          : std::abs(std::log(*figure->ratio.value));
+  return size + (is_kept ? 1e3 : 0);
+}
+
+std::string tally_words(const Page& page) {
+  std::size_t wins = 0, failed = 0, abandoned = 0, open = 0;
+  std::map<std::string, std::size_t> no_gain;  // by what came of them
+  for (const IterationView* iteration : page.facts.tries) {
+    switch (outcome_of(*iteration)) {
+      case IterationOutcome::win:
+        ++wins;
+        break;
+      case IterationOutcome::no_gain:
+        ++no_gain[no_gain_words(page, *iteration)];
+        break;
+      case IterationOutcome::invalid:
+        ++failed;
+        break;
+      case IterationOutcome::abandoned:
+        ++abandoned;
+        break;
+      default:
+        ++open;
+    }
+  }
+  std::string out = count(static_cast<std::int64_t>(page.conclusion.iterations), "iteration") +
+                    " closed after the baseline";
+  std::string parts;
+  const auto add = [&](std::size_t n, std::string_view words) {
+    if (n > 0) parts += fmt::format("{} {} {}", parts.empty() ? ":" : ",", n, words);
+  };
+  add(wins, "won (faster than the best before)");
+  for (const auto& [words, n] : no_gain) add(n, words);
+  add(failed, "failed");
+  add(abandoned, "not decided");
+  out += parts + ".";
+  return open > 0 ? out + " One is in flight." : out;
+}
+
+}  // namespace
+
+std::string tried_section(const Page& page, const Size& size) {
+  const Facts& facts = page.facts;
+  std::string out = "## What was tried\n\n";
+  if (facts.tries.empty()) {
+    const std::size_t compared = facts.view.outside.comparisons.size();
+    return out + (facts.baseline == nullptr ? "Nothing yet.\n\n"
+                  : compared == 0           ? "No iteration was run.\n\n"
+                                  : "No iteration was run: kernels were only compared.\n\n");
+  }
+  struct Try {
+    const IterationView* iteration;
+    ComparisonIndex index;
+    const Compared* figure;
+    double weight;
+  };
+  std::vector<Try> tries;
+  tries.reserve(facts.tries.size());  // `figure` points into `index`
+  for (const IterationView* iteration : facts.tries) {
+    tries.push_back({iteration, ComparisonIndex(*iteration), nullptr, 0});
+    Try& made = tries.back();
+    made.figure = objective_figure(facts, made.index, facts.plan);
+    made.weight = weight_of(page, *iteration, made.figure);
+  }
+  std::vector<const Try*> shown;
+  for (const Try& one : tries) shown.push_back(&one);
+  if (shown.size() > size.rows) {
+    std::stable_sort(shown.begin(), shown.end(),
+                     [](const Try* a, const Try* b) { return a->weight > b->weight; });
+    shown.resize(size.rows);
+    std::sort(shown.begin(), shown.end());  // in the order of the log
+  }
+  Table table({"#>", "idea", "predicted>", "measured>", "what came of it"});
+  for (const Try* one : shown) {
+    const IterationView& iteration = *one->iteration;
+    const auto predicted =
+        number(field(iteration.opened.payload, "hypothesis"), "predicted_speedup");
+    std::string measured = "-";
+    if (one->figure != nullptr && one->figure->ratio.value) {
+      measured = speedup(one->figure->ratio.value) + cite(one->figure->seq);
+    }
+    table.row({fmt::format("{}", iteration.number), idea_of(facts, iteration, size.idea_bytes),
+               predicted ? speedup(predicted) + cite(iteration.opened.seq) : "-", measured,
+               came_of(page, iteration)});
+  }
+  const bool has_held_out = std::any_of(facts.suite.begin(), facts.suite.end(),
+                                        [](const SuiteEntry& one) { return one.held_out; });
+  out += tally_words(page) + (has_held_out ? " Measured includes held-out problems.\n\n" : "\n\n") +
+         table.str() + "\n";
+  const std::size_t left = tries.size() - shown.size();
+  if (left == 0) return out;
+  return out +
+         (left == 1 ? std::string("One smaller one is")
+                    : fmt::format("{} smaller ones are", left)) +
+         " in the whole report.\n\n";
 }
 
 }  // namespace wb::report::two_pages

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -158,6 +159,113 @@ Target target_for(const Target& incumbent, const Session& session, const Session
   set_groups(target, outcome::outcome_of(view));
   return target;
 }
+
+// What held the start up
+// --------------------------------------------------------------------------------------------
+
+namespace {
+
+/// A step that won, its gain and the techniques that it added.
+struct WonStep {
+  std::int64_t iteration = 0, event = 0;
+  double speedup = 1;
+  std::vector<std::string> added;
+};
+
+/// Those that made the present incumbent, the largest gain first.
+std::vector<WonStep> won_steps(const Session& session, const SessionView& view) {
+  std::vector<WonStep> steps;
+  TechniqueHistory history(session, view);
+  const report::Facts facts(view);
+  for (const IterationView* win : facts.wins) {
+    const auto& changed = win->incumbent_changed;
+    const auto speedup = number_of(changed->payload, "speedup");
+    steps.push_back({win->number, changed->seq, speedup.value_or(1), history.added_by(*win)});
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const WonStep& a, const WonStep& b) { return a.speedup > b.speedup; });
+  return steps;
+}
+
+/// Says of each cause of the start which step removed it: the largest with one of its remedies.
+void add_removals(const Session& session, const SessionView& view,
+                  const std::vector<advise::Diagnosis>& diagnoses, Json& causes) {
+  const std::vector<WonStep> steps = won_steps(session, view);
+  for (std::size_t at = 0; at < diagnoses.size(); ++at) {
+    Json& removed = causes[at]["removed_by"] = nullptr;
+    if (diagnoses[at].state != measure::HypothesisState::supported) continue;
+    const std::vector<std::string>& remedies = diagnoses[at].cause->techniques;
+    for (const WonStep& step : steps) {
+      std::vector<std::string> with;
+      std::copy_if(step.added.begin(), step.added.end(), std::back_inserter(with),
+                   [&](const std::string& word) {
+                     return std::find(remedies.begin(), remedies.end(), word) != remedies.end();
+                   });
+      if (with.empty()) continue;
+      removed = {{"iteration", step.iteration},
+                 {"event", step.event},
+                 {"speedup", step.speedup},
+                 {"techniques", with}};
+      break;
+    }
+  }
+}
+
+/// True where more than the names in its manifest supports the cause.
+bool is_seen(const advise::Diagnosis& diagnosis) {
+  return std::any_of(
+      diagnosis.evidence.begin(), diagnosis.evidence.end(), [](const advise::CauseEvidence& one) {
+        return one.supports && one.shared_with.empty() && one.analysis != "configuration";
+      });
+}
+
+/// What the start was held up by, as far as the session shows it: causes that more than a manifest
+/// tells of, that the incumbent lacks, and that a step with one of their remedies removed; that of
+/// the largest step first, then the strongest evidence.
+Json held_up_by(const std::vector<advise::Diagnosis>& start, const Json& causes,
+                const std::vector<advise::Diagnosis>& now) {
+  struct Row {
+    std::string cause;
+    double speedup = 1;
+    int strength = 0;
+  };
+  std::vector<Row> rows;
+  for (std::size_t at = 0; at < start.size(); ++at) {
+    const advise::Diagnosis& one = start[at];
+    const Json& removed = causes[at]["removed_by"];
+    const bool is_still = std::any_of(now.begin(), now.end(), [&](const advise::Diagnosis& other) {
+      return other.cause->id == one.cause->id && other.state == measure::HypothesisState::supported;
+    });
+    if (!removed.is_object() || !one.strength || !is_seen(one) || is_still) continue;
+    rows.push_back(
+        {one.cause->id, removed["speedup"].get<double>(), static_cast<int>(*one.strength)});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.speedup != b.speedup ? a.speedup > b.speedup : a.strength < b.strength;
+  });
+  Json ids = Json::array();
+  for (const Row& row : rows) ids.push_back(row.cause);
+  return ids;
+}
+
+}  // namespace
+
+Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
+                LogFindings& log) {
+  const std::string start = report::Facts(view).start;
+  if (start.empty() || start == decided.target.subject) return nullptr;
+  const advise::Target target = target_for(decided.target, session, view, start);
+  add_derived(decided.launches, session, view, target, log);
+  const std::vector<advise::Diagnosis> diagnoses =
+      advise::diagnose(decided.causes, decided.techniques, target, log.findings);
+  Json causes = causes_list(diagnoses);
+  add_removals(session, view, diagnoses, causes);
+  Json held_up = held_up_by(diagnoses, causes, decided.diagnoses);
+  return {{"subject", start}, {"causes", std::move(causes)}, {"held_up_by", std::move(held_up)}};
+}
+
+// The decision
+// --------------------------------------------------------------------------------------------
 
 Json causes_list(const std::vector<advise::Diagnosis>& diagnoses) {
   Json list = Json::array();

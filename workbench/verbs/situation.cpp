@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "advise/candidates.hpp"
+#include "core/ascii.hpp"
 #include "core/json.hpp"
 #include "core/json_fields.hpp"
 #include "engine/context.hpp"
@@ -163,6 +165,53 @@ std::map<std::string, std::string> switches_of(const variant::Manifest& manifest
   return switches;
 }
 
+/// Whether code for the architecture of the manifest runs on the device: "sm_80" on any later one,
+/// "sm_90a" on its own family alone.
+bool runs_on(const variant::Manifest& manifest, std::string_view device) {
+  const auto generation = [](std::string_view word) {
+    constexpr std::string_view k_prefix = "sm_";
+    if (word.starts_with(k_prefix)) word.remove_prefix(k_prefix.size());
+    return ascii::number<int>(word.substr(0, word.find_first_not_of("0123456789"))).value_or(0);
+  };
+  return manifest.architectures.empty() ||
+         std::any_of(manifest.architectures.begin(), manifest.architectures.end(),
+                     [&](const std::string& word) {
+                       const int own = generation(word), there = generation(device);
+                       return word == device ||
+                              (own > 0 && (word.ends_with('a') ? own == there : own <= there));
+                     });
+}
+
+/// By technique the present kernel, other than the incumbent's, that has it and takes most of the
+/// problems, at least half of them; of equals the one that has most of the incumbent's techniques.
+std::map<std::string, std::string> kernels_with_techniques(const ChangeBook& book,
+                                                           const Situation& situation) {
+  std::map<std::string, std::string> kernels;
+  std::map<std::string, std::pair<std::size_t, std::size_t>> most;
+  for (const auto& [name, manifest] : book.kernels) {
+    const bool is_other = name != advise::kernel_of(situation.incumbent) &&
+                          to_string(manifest.backend) == situation.backend &&
+                          runs_on(manifest, situation.architecture);
+    if (!is_other) continue;
+    const auto taken = static_cast<std::size_t>(std::count_if(
+        situation.problems.begin(), situation.problems.end(),
+        [&](const auto& one) { return !variant::unsupported_reason(manifest, one.problem); }));
+    if (taken == 0 || 2 * taken < situation.problems.size()) continue;
+    const auto shared = static_cast<std::size_t>(std::count_if(
+        manifest.techniques.begin(), manifest.techniques.end(), [&](const std::string& word) {
+          const auto& own = situation.techniques;
+          return std::find(own.begin(), own.end(), word) != own.end();
+        }));
+    for (const std::string& technique : manifest.techniques) {
+      auto& known = most[technique];
+      if (std::pair(taken, shared) <= known) continue;
+      known = {taken, shared};
+      kernels[technique] = name;
+    }
+  }
+  return kernels;
+}
+
 }  // namespace
 
 Result<Situation> informed_situation(const ChangeBook& book, const Session& session,
@@ -174,6 +223,7 @@ Result<Situation> informed_situation(const ChangeBook& book, const Session& sess
   situation.techniques = variant::techniques_in(manifest, stored.second);
   situation.configuration = stored.second;
   situation.switches = switches_of(manifest, stored.second);
+  situation.kernels_with = kernels_with_techniques(book, situation);
   situation.ideas = book.ideas;
   for (catalogue::Idea& idea : session_ideas(view)) situation.ideas.push_back(std::move(idea));
   ChangeBook own_book = book;
@@ -340,110 +390,6 @@ Result<void> record_roadmap(Context& context) {
   }
   WB_TRY(context.log("roadmap_made", *std::move(made)));
   return {};
-}
-
-// What held the start up
-// --------------------------------------------------------------------------------------------
-
-namespace {
-
-/// A step that won, its gain and the techniques that it added.
-struct WonStep {
-  std::int64_t iteration = 0, event = 0;
-  double speedup = 1;
-  std::vector<std::string> added;
-};
-
-/// Those that made the present incumbent, the largest gain first.
-std::vector<WonStep> won_steps(const Session& session, const SessionView& view) {
-  std::vector<WonStep> steps;
-  TechniqueHistory history(session, view);
-  const report::Facts facts(view);
-  for (const IterationView* win : facts.wins) {
-    const auto& changed = win->incumbent_changed;
-    const auto speedup = number_of(changed->payload, "speedup");
-    steps.push_back({win->number, changed->seq, speedup.value_or(1), history.added_by(*win)});
-  }
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const WonStep& a, const WonStep& b) { return a.speedup > b.speedup; });
-  return steps;
-}
-
-/// Says of each cause of the start which step removed it: the largest with one of its remedies.
-void add_removals(const Session& session, const SessionView& view,
-                  const std::vector<advise::Diagnosis>& diagnoses, Json& causes) {
-  const std::vector<WonStep> steps = won_steps(session, view);
-  for (std::size_t at = 0; at < diagnoses.size(); ++at) {
-    Json& removed = causes[at]["removed_by"] = nullptr;
-    if (diagnoses[at].state != measure::HypothesisState::supported) continue;
-    const std::vector<std::string>& remedies = diagnoses[at].cause->techniques;
-    for (const WonStep& step : steps) {
-      std::vector<std::string> with;
-      std::copy_if(step.added.begin(), step.added.end(), std::back_inserter(with),
-                   [&](const std::string& word) {
-                     return std::find(remedies.begin(), remedies.end(), word) != remedies.end();
-                   });
-      if (with.empty()) continue;
-      removed = {{"iteration", step.iteration},
-                 {"event", step.event},
-                 {"speedup", step.speedup},
-                 {"techniques", with}};
-      break;
-    }
-  }
-}
-
-/// True where more than the names in its manifest supports the cause.
-bool is_seen(const advise::Diagnosis& diagnosis) {
-  return std::any_of(
-      diagnosis.evidence.begin(), diagnosis.evidence.end(), [](const advise::CauseEvidence& one) {
-        return one.supports && one.shared_with.empty() && one.analysis != "configuration";
-      });
-}
-
-/// What the start was held up by, as far as the session shows it: causes that more than a manifest
-/// tells of, that the incumbent lacks, and that a step with one of their remedies removed; that of
-/// the largest step first, then the strongest evidence.
-Json held_up_by(const std::vector<advise::Diagnosis>& start, const Json& causes,
-                const std::vector<advise::Diagnosis>& now) {
-  struct Row {
-    std::string cause;
-    double speedup = 1;
-    int strength = 0;
-  };
-  std::vector<Row> rows;
-  for (std::size_t at = 0; at < start.size(); ++at) {
-    const advise::Diagnosis& one = start[at];
-    const Json& removed = causes[at]["removed_by"];
-    const bool is_still = std::any_of(now.begin(), now.end(), [&](const advise::Diagnosis& other) {
-      return other.cause->id == one.cause->id && other.state == measure::HypothesisState::supported;
-    });
-    if (!removed.is_object() || !one.strength || !is_seen(one) || is_still) continue;
-    rows.push_back(
-        {one.cause->id, removed["speedup"].get<double>(), static_cast<int>(*one.strength)});
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    return a.speedup != b.speedup ? a.speedup > b.speedup : a.strength < b.strength;
-  });
-  Json ids = Json::array();
-  for (const Row& row : rows) ids.push_back(row.cause);
-  return ids;
-}
-
-}  // namespace
-
-Json start_json(const Session& session, const SessionView& view, const DecidedCauses& decided,
-                LogFindings& log) {
-  const std::string start = report::Facts(view).start;
-  if (start.empty() || start == decided.target.subject) return nullptr;
-  const advise::Target target = target_for(decided.target, session, view, start);
-  add_derived(decided.launches, session, view, target, log);
-  const std::vector<advise::Diagnosis> diagnoses =
-      advise::diagnose(decided.causes, decided.techniques, target, log.findings);
-  Json causes = causes_list(diagnoses);
-  add_removals(session, view, diagnoses, causes);
-  Json held_up = held_up_by(diagnoses, causes, decided.diagnoses);
-  return {{"subject", start}, {"causes", std::move(causes)}, {"held_up_by", std::move(held_up)}};
 }
 
 }  // namespace wb::verbs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads a session's log, and what other sessions tried, as the situation that a roadmap is made
-// for, and what held the start up (start_json() of decided_causes.hpp).
+// for.
 #pragma once
 
 #include <map>

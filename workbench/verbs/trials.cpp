@@ -222,16 +222,16 @@ Result<ChangeBook> load_change_book(const Services& services) {
     const fs::path file = entry.kernels_root / entry.name / "kernel.json";
     const auto text = services.file_system.read(file, variant::k_source_max_bytes);
     if (!text) continue;
-    const auto manifest = variant::parse_manifest(*text, file.string());
-    if (manifest) book.conditions[manifest->name] = manifest->technique_conditions;
+    auto manifest = variant::parse_manifest(*text, file.string());
+    if (manifest) book.kernels.emplace(entry.name, *std::move(manifest));
   }
   return book;
 }
 
 Manifest with_conditions(Manifest manifest, const ChangeBook& book) {
-  const auto found = book.conditions.find(manifest.name);
-  if (manifest.technique_conditions.empty() && found != book.conditions.end()) {
-    manifest.technique_conditions = found->second;
+  const auto found = book.kernels.find(manifest.name);
+  if (manifest.technique_conditions.empty() && found != book.kernels.end()) {
+    manifest.technique_conditions = found->second.technique_conditions;
   }
   return manifest;
 }

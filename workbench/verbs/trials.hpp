@@ -25,12 +25,12 @@ struct Services;
 
 namespace wb::verbs {
 
-/// What it takes to read a change: the techniques, the register, and which parameters turn which
-/// techniques on, by kernel, from the present manifests. Older stored manifests do not say that.
+/// What it takes to read a change: the techniques, the register, and the present manifests by name,
+/// which say which parameters turn which techniques on. Older stored manifests do not say that.
 struct ChangeBook {
   std::vector<catalogue::Technique> techniques;
   std::vector<catalogue::Idea> ideas;  ///< of all places, those of a session not among them
-  std::map<std::string, std::map<std::string, std::string>> conditions;
+  std::map<std::string, variant::Manifest> kernels;
   [[nodiscard]] const catalogue::Technique* find(std::string_view technique) const;
 };
 /// Errors: those of the catalogue and of the user's ideas. A kernel that cannot be read has no

@@ -100,6 +100,18 @@ TEST_CASE("what the incumbent lacks is advised, what it has is not", "[advise]")
   }
 }
 
+TEST_CASE("a technique that another kernel has is told with that kernel", "[advise]") {
+  const auto all = made_catalogue();
+  Situation s = tiled();
+  REQUIRE(find(make_roadmap(all, s), "tensor_core_mma")->how.empty());
+  s.kernels_with = {{"tensor_core_mma", "other_flash"}, {"vectorized_loads", "other_flash"}};
+  s.switches = {{"vectorized_loads", "VECTOR_LOADS=1"}};
+  const Roadmap roadmap = make_roadmap(all, s);
+  CHECK(find(roadmap, "tensor_core_mma")->how == "other_flash has it");
+  // What a parameter turns on needs no other kernel.
+  CHECK(find(roadmap, "vectorized_loads")->how == "VECTOR_LOADS=1");
+}
+
 TEST_CASE("architecture, kind of problem and dtype keep techniques out", "[advise]") {
   const auto all = made_catalogue();
   Situation s = tiled();

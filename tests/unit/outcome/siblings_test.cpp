@@ -76,7 +76,7 @@ TEST_CASE("blocks separate the wins where they do, whoever is named first") {
   CHECK(found->ahead == 2);
   CHECK(found->behind == 2);
   CHECK(found->words() ==
-        "a@1 ahead from 64 blocks of 64 query rows on, b@2 below (2 and 2 problems)");
+        "a@1 ahead from 64 blocks of 64 query rows on, b@2 up to 32 (2 and 2 problems)");
   std::vector<Contest> turned = contests;
   for (Contest& one : turned) one.first_won = !one.first_won;
   const auto other = contrast_of("b@2", "a@1", turned);
@@ -93,7 +93,7 @@ TEST_CASE("a property that has one exception separates nothing, the next one may
   const auto keys = contrast_of("a@1", "b@2", contests);
   REQUIRE(keys.has_value());
   CHECK(keys->property == "Skv");
-  CHECK(keys->words() == "a@1 ahead where Skv >= 4096, b@2 below (2 and 2 problems)");
+  CHECK(keys->words() == "a@1 ahead where Skv >= 4096, b@2 up to 1024 (2 and 2 problems)");
   contests.push_back(won("B=1 Hq=8 Sq=512 Skv=8192 D=64 f16", false));
   CHECK_FALSE(contrast_of("a@1", "b@2", contests).has_value());
 }
@@ -104,7 +104,7 @@ TEST_CASE("head dim, causal and mask separate, too") {
       {won("B=1 Hq=8 Sq=512 D=64 f16", true), won("B=2 Hq=8 Sq=512 D=64 f16", true),
        won("B=1 Hq=8 Sq=512 D=128 f16", false), won("B=2 Hq=8 Sq=512 D=128 f16", false)});
   REQUIRE(head.has_value());
-  CHECK(head->words() == "b@2 ahead where D >= 128, a@1 below (2 and 2 problems)");
+  CHECK(head->words() == "b@2 ahead where D >= 128, a@1 up to 64 (2 and 2 problems)");
   const auto causal =
       contrast_of("a@1", "b@2",
                   {won("B=1 Hq=8 Sq=512 D=64 f16 causal=top_left", true),

@@ -195,4 +195,58 @@ TEST_CASE("what iterations took is a part of what the session took", "[report][s
   CHECK(tells(summary_of(view), "2 iterations took 2 min of the device, on average 1 min each."));
 }
 
+TEST_CASE("two pages say what the recommendation with the rivals it keeps reaches",
+          "[report][summary]") {
+  Story story = mine_twice_as_fast();
+  put_beside(story, 4, 0.25);
+  const std::string page = summary_of(story.close());
+  CHECK(tells(page, "ahead on 1 of 2, behind on 1. With"));
+  CHECK(tells(page, "With the rivals kept where they are faster, counted as 1.00x, it is 2.00x."));
+  Story ahead = mine_twice_as_fast();
+  put_beside(ahead, 4, 4);
+  const std::string won = summary_of(ahead.close());
+  CHECK(won.find("With the rivals kept") == std::string::npos);
+  CHECK(tells(won, "Use mine@2 in place of the start and of torch_a."));
+}
+
+TEST_CASE("a rival that is level within 1 % is not measured again", "[report][summary]") {
+  for (const double spread : {1.008, 1.05}) {
+    Story story = mine_twice_as_fast();
+    put_beside(story, 2, 2);
+    story.add(1, {.problem = k_small,
+                  .candidate = "mine@2",
+                  .against = "torch_a",
+                  .speedup = 1,
+                  .outcome = "ambiguous",
+                  .role = "rival",
+                  .spread = spread});
+    const std::string page = summary_of(story.close());
+    INFO(page);
+    CHECK(tells(page, "Measure small again, in more worker processes") == (spread > 1.01));
+  }
+}
+
+TEST_CASE("two pages of a roadmap name the kernel or the parameter to try", "[report][summary]") {
+  Story story = mine_twice_as_fast();
+  put_beside(story, 2, 2);
+  session::SessionView view = story.close().view();
+  const auto entry = [](const char* technique, const char* how, double expected) {
+    return Json{{"technique", technique}, {"title", "a way"}, {"how", how},
+                {"expected", expected},   {"low", 1.0},       {"high", 3.0},
+                {"hours_low", 2},         {"hours_high", 8},  {"risk", "low"}};
+  };
+  view.roadmap =
+      session::Fact{0,
+                    "",
+                    {{"incumbent", "mine@2"},
+                     {"entries", Json::array({entry("padding", "PADDING=4", 1.5),
+                                              entry("tensor_core_mma", "other has it", 1.2)})}}};
+  const std::string page = summary_of(view);
+  INFO(page);
+  CHECK(tells(page, "| Try a way (`padding`) by PADDING=4"));
+  CHECK(tells(page, "2 to 8 h"));
+  CHECK(tells(page, "| Compare `other`, which has a way (`tensor_core_mma`)"));
+  CHECK(tells(page, "1.20x (1.00x to 3.00x)"));
+}
+
 }  // namespace wb::test

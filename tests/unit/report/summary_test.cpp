@@ -133,7 +133,7 @@ TEST_CASE("two pages of kept sessions say what their logs say", "[report][summar
            "Measure again when `torch_flash` or `torch_default` changes; they were cuda 13.0",
            "0.224x [0.221, 0.227] over the fastest rival", "11 of 11 problems to a rival: n6_B8H4",
            "alone is slower than the start on n6_B8H4 0.88x [e2262] to [e5902]",
-           "iteration 3, 1.36x [e4786]", "the keys are walked one after another",
+           "iteration 3, 1.36x [e4786]", "takes 6.17 times the time",
            "Find out why n6_B8H4 is slower than `torch_flash`", "4 iterations took 4 min",
            "baseline and other measurements 1 min",
            "It helped, far less than predicted (5.00x [e3630]).",

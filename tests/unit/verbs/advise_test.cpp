@@ -123,6 +123,17 @@ TEST_CASE("a bound that another plan showed is measured evidence", "[engine][adv
 // Faults that were seen in kept sessions
 // --------------------------------------------------------------------------------------------
 
+TEST_CASE("pages of logs without a roadmap say what advice says of them", "[engine][advise]") {
+  Bench bench;
+  const Json page = bench.call("report", Json::object(), kept("n6-baseline"));
+  const std::string text = page["text"].get<std::string>();
+  INFO(text);
+  CHECK(text.find("try loads of 16 bytes (`vectorized_loads`) by VECTOR_LOADS=1") !=
+        std::string::npos);
+  CHECK(text.find("Compare `sm80_mma_flash`, which has products on tensor cores") !=
+        std::string::npos);
+}
+
 TEST_CASE("a recorded loser is not proposed but named", "[engine][advise][ideas]") {
   Bench bench;
   const Json roadmap = bench.call("advise", Json::object(), kept("hopper-prefill"));
