@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/json.hpp"
 #include "report/summary.hpp"
@@ -15,13 +16,11 @@ using session::CostItem;
 using session::Fact;
 
 std::string cite_ends(const std::vector<std::int64_t>& events) {
-  if (events.empty()) return {};
-  const auto [first, last] = std::minmax_element(events.begin(), events.end());
-  if (*first == *last) return cite(*first);
-  const bool are_two = std::all_of(events.begin(), events.end(), [&](std::int64_t event) {
-    return event == *first || event == *last;
-  });
-  return are_two ? cite(*first) + cite(*last) : fmt::format("{} to {}", cite(*first), ref(*last));
+  const std::set<std::int64_t> all(events.begin(), events.end());
+  if (all.size() > 2) return fmt::format("{} to {}", cite(*all.begin()), ref(*all.rbegin()));
+  std::string out;
+  for (const std::int64_t event : all) out += cite(event);
+  return out;
 }
 
 Ratio ratio_of(const outcome::Figure& figure) {
