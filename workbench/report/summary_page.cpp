@@ -297,8 +297,8 @@ std::string plan_glossary(const Page& page) {
       {{"hot", "warm caches"}, {"cold", "emptied caches"}, {"eager", "calls one by one"}}};
   std::string out;
   for (const auto& [plan, meaning] : k_plans) {
-    const bool is_used = std::any_of(page.facts.plans.begin(), page.facts.plans.end(),
-                                     [&](const std::string& one) { return one == plan; });
+    const auto& plans = page.facts.plans;
+    const bool is_used = std::find(plans.begin(), plans.end(), plan) != plans.end();
     if (is_used) out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", plan, meaning);
   }
   if (!out.empty()) out[0] = ascii::upper(out[0]);
