@@ -188,14 +188,17 @@ std::map<std::string, std::string> kernels_with_techniques(const ChangeBook& boo
                                                            const Situation& situation) {
   std::map<std::string, std::string> kernels;
   std::map<std::string, std::pair<std::size_t, std::size_t>> most;
-  for (const auto& [name, manifest] : book.kernels) {
+  for (const auto& one : book.kernels) {
+    const std::string& name = one.first;
+    const variant::Manifest& manifest = one.second;
     const bool is_other = name != advise::kernel_of(situation.incumbent) &&
                           to_string(manifest.backend) == situation.backend &&
                           runs_on(manifest, situation.architecture);
     if (!is_other) continue;
     const auto taken = static_cast<std::size_t>(std::count_if(
-        situation.problems.begin(), situation.problems.end(),
-        [&](const auto& one) { return !variant::unsupported_reason(manifest, one.problem); }));
+        situation.problems.begin(), situation.problems.end(), [&](const auto& member) {
+          return !variant::unsupported_reason(manifest, member.problem);
+        }));
     if (taken == 0 || 2 * taken < situation.problems.size()) continue;
     const auto shared = static_cast<std::size_t>(std::count_if(
         manifest.techniques.begin(), manifest.techniques.end(), [&](const std::string& word) {
