@@ -258,6 +258,9 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
   finding.problem = problem::label(problem);
   const std::string blocks = fmt::format("{} {}", range(bounds.blocks_least, bounds.blocks_most),
                                          evidence.device.backend == "cuda" ? "blocks" : "tasks");
+  // Where the number of blocks is known the kernel chose among its tiles, and the rule does not say
+  // which one it took.
+  const bool is_one = bounds.rows_least == bounds.rows_most;
   const std::string rows = fmt::format("{} query row{}", range(bounds.rows_least, bounds.rows_most),
                                        bounds.rows_most == 1 ? "" : "s");
   const std::string where = fmt::format("{} {} on {}", evidence.device.units,
@@ -270,8 +273,11 @@ std::optional<Finding> launch_finding(const DerivedInput& input, const Evidence&
                                                   range(tiles.least, tiles.most))
                                     : std::string("each takes"),
                         rows)
-          : fmt::format("derived, not measured: by its launch rule {} has {} of {} for {}",
-                        input.subject, blocks, rows, where);
+          : fmt::format(
+                "derived, not measured: by its launch rule {} has {}{} for {}", input.subject,
+                blocks,
+                is_one || bounds.blocks_least < bounds.blocks_most ? " of " + rows : std::string(),
+                where);
   finding.figures = {{"subject", input.subject},
                      {"blocks_least", bounds.blocks_least},
                      {"blocks_most", bounds.blocks_most},

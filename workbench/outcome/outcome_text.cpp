@@ -336,12 +336,10 @@ std::string start_reason(const Outcome& outcome) {
 
 namespace {
 
-/// " and of torch_math", " and of the rivals", where the choice is ahead of them on every problem.
+/// " and of torch_math", " and of the rivals", where none is ahead of the choice on any problem.
 std::string beaten_rivals(const Group& group) {
   const Total& rivals = group.by_problem.over_rival;
-  const bool is_ahead =
-      rivals.measured() > 0 && rivals.faster.size() == rivals.measured() && rivals.missing.empty();
-  if (!is_ahead) return {};
+  if (rivals.faster.empty() || !rivals.slower.empty() || !rivals.missing.empty()) return {};
   std::set<std::string> names;
   for (std::size_t at = 0; at < group.problems.size(); ++at) {
     const Standing* standing = group.problems[at].find(group.by_problem.variants[at]);

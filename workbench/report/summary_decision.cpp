@@ -107,16 +107,17 @@ std::string range_words(const Page& page, const outcome::Group& group) {
 /// What other plans say of the incumbent, where it is what is recommended.
 std::string other_plans(const Page& page) {
   std::string out, missing;
-  const bool is_about_it =
-      takes_incumbent(page) || page.conclusion.recommendation.develop == page.conclusion.incumbent;
-  if (!is_about_it || !is_rival_compared(page)) return out;
+  if (!is_rival_compared(page)) return out;
   for (const char* plan : {"hot", "cold", "eager"}) {
     const auto& plans = page.facts.plans;
     const bool is_timed = std::find(plans.begin(), plans.end(), plan) != plans.end();
     if (!is_timed) missing += (missing.empty() ? "" : " and ") + std::string(plan);
   }
+  // The figures are the incumbent's.
+  const bool is_about_it =
+      takes_incumbent(page) || page.conclusion.recommendation.develop == page.conclusion.incumbent;
   for (const std::string& plan : page.facts.plans) {
-    if (plan == page.facts.plan) continue;
+    if (plan == page.facts.plan || !is_about_it) continue;
     const std::string cell = sdpa_cell(page, plan);
     if (cell == "not measured" || cell == "not on every problem") continue;
     out += fmt::format("{}{} {}", out.empty() ? "" : "; ", inline_text(plan, 20), cell);

@@ -291,7 +291,7 @@ std::string why_section(const std::vector<std::string>& why) {
   return out + "\n";
 }
 
-/// What the words for ways of timing mean, of those that the page has.
+/// What the words for ways of timing, and for the regime, mean, of those that the page has.
 std::string plan_glossary(const Page& page) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_plans{
       {{"hot", "warm caches"}, {"cold", "emptied caches"}, {"eager", "calls one by one"}}};
@@ -301,6 +301,14 @@ std::string plan_glossary(const Page& page) {
     const bool is_used = std::find(plans.begin(), plans.end(), plan) != plans.end();
     if (is_used) out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", plan, meaning);
   }
+  const auto add_regime = [&](std::string_view regime, std::string_view meaning) {
+    const outcome::Group* group = page.conclusion.main_group();
+    const bool is_used =
+        page.facts.regime == regime || (group != nullptr && group->regime == regime);
+    if (is_used) out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", regime, meaning);
+  };
+  add_regime("burst", "with pauses");
+  add_regime("sustained", "without");
   if (!out.empty()) out[0] = ascii::upper(out[0]);
   return out.empty() ? out : " " + out + ".";
 }

@@ -66,8 +66,8 @@ std::string told_evidence(const Facts& facts, const Size& size, const std::strin
     for (const std::string& remedy : strings(cause, "remedies")) {
       remedies += (remedies.empty() ? "" : ", ") + code(remedy, 40);
     }
-    return remedies.empty() ? "its manifest names none of the cause's remedies"
-                            : "its manifest names none of its remedies: " + remedies;
+    return remedies.empty() ? "by its manifest it has no remedy of that"
+                            : "by its manifest it has none of the remedies " + remedies;
   }
   if (said.starts_with(k_derived)) said.erase(0, k_derived.size());
   said = without_exponents(facts.words(said));

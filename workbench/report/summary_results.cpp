@@ -142,7 +142,11 @@ std::string cold_words(const Page& page) {
       facts.suite.begin(), facts.suite.end(), [](const auto& one) { return !one.held_out; }));
   const bool is_weak = cold < 0.5 * shown * std::log(hot->value) || cell.starts_with("ambiguous") ||
                        cell.starts_with("same") || cell.find("slower") != std::string::npos;
-  return is_weak ? " Cold it is less: " + cell + "." : std::string();
+  if (!is_weak) return {};
+  constexpr std::string_view k_ambiguous = "ambiguous, ";
+  return cell.starts_with(k_ambiguous)
+             ? fmt::format(" Cold no gain is shown: {}.", cell.substr(k_ambiguous.size()))
+             : " Cold it is less: " + cell + ".";
 }
 
 /// Beside the headline figure: that of one variant alone, where several are dispatched; that with
@@ -301,8 +305,9 @@ std::string cost_words(const Page& page) {
   if (!is_whole && rates.device_usd_per_hour) {
     const double usd = page.costs.known_usd(page.costs.total()) +
                        undebited.timed_s / 3600 * *rates.device_usd_per_hour;
-    out = fmt::format("at least ${}{}, of which {} of timing is in no debit", fixed(usd, 2),
+    out = fmt::format("at least ${}{}: ${} is debited, {} of timing is not", fixed(usd, 2),
                       list_mark(page.facts.prices.is_listed(CostItem::device)),
+                      fixed(page.costs.known_usd(page.costs.total()), 2),
                       duration(undebited.timed_s));
   } else if (!is_whole) {
     out += fmt::format(", without {} of timing that no debit holds", duration(undebited.timed_s));
@@ -363,8 +368,8 @@ std::string money_section(const Page& page) {
   }
   if (view.in_flight() == nullptr && view.undebited.count > 0) {
     out += fmt::format(
-        " No debit holds {}, which timed calls for {}{}.", count(view.undebited.count, "turn"),
-        duration(view.undebited.timed_s),
+        " Not debited: {}, in which calls were timed for {}{}.",
+        count(view.undebited.count, "turn"), duration(view.undebited.timed_s),
         fmt::format("{} to {}", cite(view.undebited.first_seq), ref(view.undebited.last_seq)));
   }
   return out + "\n\n";

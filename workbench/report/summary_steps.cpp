@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Of the report of two pages: what is next.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -63,18 +65,35 @@ void add_confirmation(const Page& page, std::vector<Step>& steps) {
   const auto &many_start = group->by_problem.over_start.mean,
              &one_start = group->single.over_start.mean;
   const auto told_gain = [](const auto& many_mean, const auto& one_mean, const char* over) {
-    return fmt::format("is it {} over the {}? {} by one variant", speedup(many_mean->value), over,
-                       speedup(one_mean->value));
+    return fmt::format("{} over the {}, if it holds; {} by one variant", speedup(many_mean->value),
+                       over, speedup(one_mean->value));
   };
   const std::string gain = many && one               ? told_gain(many, one, "rivals")
                            : many_start && one_start ? told_gain(many_start, one_start, "start")
                                                      : "the choice by problem";
-  steps.push_back({fmt::format("Confirm the dispatch in one run on {}: {}",
-                               problem_names(*group, made.confirmation->problems, 3),
-                               code("sdpa-wb compare " + made.confirmation->candidate + " " +
-                                        made.confirmation->against,
-                                    200)),
-                   gain, "one comparison", k_only_measures});
+  std::string on, suite = text(field(page.facts.view.opened.payload, "suite"), "name");
+  std::set<std::string> rivals;
+  for (const std::size_t at : made.confirmation->problems) {
+    const outcome::ProblemOutcome& problem = group->problems[at];
+    const outcome::Standing* standing = problem.find(made.confirmation->candidate);
+    if (standing != nullptr && !standing->rival.empty()) {
+      rivals.insert(std::string(base_name(standing->rival)));
+    }
+    on += (on.empty() ? ":" : ",") + problem.name;
+  }
+  std::string command = fmt::format("sdpa-wb compare {} {}", made.confirmation->candidate,
+                                    made.confirmation->against);
+  if (!rivals.empty()) command += fmt::format(" --others {}", fmt::join(rivals, " "));
+  // Names of a suite that was put together of others are no names of its parts.
+  const bool is_named =
+      group->is_suite && !suite.empty() && suite.find_first_of(":+ ") == std::string::npos;
+  if (is_named) command += " --suite " + suite + on;
+  steps.push_back(
+      {fmt::format("Confirm the dispatch in one run{}: {}",
+                   is_named ? std::string()
+                            : " on " + problem_names(*group, made.confirmation->problems, 3),
+                   code(command, 300)),
+       gain, "one comparison", k_only_measures});
 }
 
 /// Whether the causes of what is recommended were decided, and one is supported; on that problem,
@@ -94,17 +113,6 @@ bool is_cause_known(const Page& page, const std::string& problem = {}) {
 
 std::string cause_risk(bool is_known) {
   return is_known ? "medium: its cause may be another one" : "high: its cause is not known";
-}
-
-/// The roadmap's first step that promises a gain; nullptr where it has none for what is
-/// recommended.
-const Json* first_of_roadmap(const Page& page) {
-  const auto& roadmap = page.facts.view.roadmap;
-  if (!roadmap || !is_recommended(page, text(roadmap->payload, "incumbent"))) return nullptr;
-  for (const Json& entry : list_of(roadmap->payload, "entries")) {
-    if (number(entry, "expected").value_or(0) >= k_least_gain) return &entry;
-  }
-  return nullptr;
 }
 
 /// The kernel at hand that has an entry's technique; empty where it is to be written or turned on.
@@ -131,12 +139,48 @@ std::string entry_effort(const Page& page, const Json& entry) {
   return low && high ? fmt::format("{:g} to {:g} h", *low, *high) : iteration_effort(page);
 }
 
+std::string entry_risk(const Json& entry) {
+  return kernel_with(entry).empty() ? inline_text(text(entry, "risk"), 20)
+                                    : std::string(k_only_measures);
+}
+
 /// "1.88x (1.10x to 3.20x)" over the suite, of a roadmap's entry.
 std::string entry_gain(const Json& entry) {
   const auto low = number(entry, "low"), high = number(entry, "high");
   const std::string expected = speedup(number(entry, "expected"));
   return low && high ? fmt::format("{} ({} to {})", expected, speedup(low), speedup(high))
                      : expected;
+}
+
+/// The roadmap's steps for what is recommended that promise a gain: first the one with the largest
+/// gain of those that a kernel at hand has, as one comparison decides it; then the others in its
+/// order.
+std::vector<const Json*> roadmap_steps(const Page& page) {
+  std::vector<const Json*> steps;
+  const auto& roadmap = page.facts.view.roadmap;
+  if (!roadmap || !is_recommended(page, text(roadmap->payload, "incumbent"))) return steps;
+  for (const Json& entry : list_of(roadmap->payload, "entries")) {
+    if (number(entry, "expected").value_or(0) >= k_least_gain) steps.push_back(&entry);
+  }
+  const auto at_hand = [](const Json* entry) {
+    return kernel_with(*entry).empty() ? 0.0 : number(*entry, "expected").value_or(0);
+  };
+  const auto best = std::max_element(steps.begin(), steps.end(), [&](const Json* a, const Json* b) {
+    return at_hand(a) < at_hand(b);
+  });
+  if (best != steps.end() && at_hand(*best) > 0) std::rotate(steps.begin(), best, best + 1);
+  // One comparison decides all that a kernel has.
+  std::set<std::string> kernels;
+  std::erase_if(steps, [&](const Json* entry) {
+    const std::string kernel = kernel_with(*entry);
+    return !kernel.empty() && !kernels.insert(kernel).second;
+  });
+  return steps;
+}
+
+const Json* first_of_roadmap(const Page& page) {
+  const auto steps = roadmap_steps(page);
+  return steps.empty() ? nullptr : steps.front();
 }
 
 /// What would help there: the roadmap's idea, else the cause that the page names, else what to find
@@ -227,8 +271,9 @@ void add_gap(const Page& page, std::vector<Step>& steps) {
   if (const auto own = developed_on(page, worst.problem)) worst.figure = *own;
   const std::string where = inline_text(worst.problem, 60);
   const std::string rival = code(base_name(worst.against), 40);
-  const std::string gain = fmt::format("up to {} there{}", speedup(1 / worst.figure.speedup),
-                                       cite_ends(worst.figure.events));
+  const std::string gap = fmt::format("{} there{}", speedup(1 / worst.figure.speedup),
+                                      cite_ends(worst.figure.events)),
+                    gain = "up to " + gap;
   if (is_cause_known(page, develop.empty() ? worst.problem : std::string())) {
     std::string what = fmt::format("Close the gap to {} on {}", rival, where);
     if (lost.size() > 1) {
@@ -236,9 +281,11 @@ void add_gap(const Page& page, std::vector<Step>& steps) {
     }
     const Json* entry = first_of_roadmap(page);
     steps.push_back({what + ": " + cure_words(page, worst.problem),
-                     entry == nullptr ? gain : gain + "; " + entry_gain(*entry) + " of that step",
+                     entry == nullptr ? gain
+                                      : fmt::format("{} expected over the suite; the gap is {}",
+                                                    entry_gain(*entry), gap),
                      entry == nullptr ? iteration_effort(page) : entry_effort(page, *entry),
-                     entry == nullptr ? cause_risk(true) : inline_text(text(*entry, "risk"), 20)});
+                     entry == nullptr ? cause_risk(true) : entry_risk(*entry)});
     return;
   }
   // Nothing tells what to change there, so that comes first.
@@ -253,20 +300,18 @@ void add_roadmap(const Page& page, std::vector<Step>& steps) {
   const auto& roadmap = page.facts.view.roadmap;
   if (!roadmap || !is_recommended(page, text(roadmap->payload, "incumbent"))) return;
   std::size_t n = 0;
-  for (const Json& entry : list_of(roadmap->payload, "entries")) {
-    const auto expected = number(entry, "expected");
-    if (!expected || *expected < k_least_gain || ++n > 2) continue;
+  for (const Json* step : roadmap_steps(page)) {
+    const Json& entry = *step;
+    if (++n > 2) break;
     const std::string word = code(text(entry, "technique"), 40);
-    const bool is_told = std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
-      return step.what.find(word) != std::string::npos;
+    const bool is_told = std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
+      return other.what.find(word) != std::string::npos;
     });
     if (is_told) continue;
     std::string what = entry_words(entry);
     what.front() = ascii::upper(what.front());
-    steps.push_back({std::move(what), entry_gain(entry) + cite(roadmap->seq),
-                     entry_effort(page, entry),
-                     kernel_with(entry).empty() ? inline_text(text(entry, "risk"), 20)
-                                                : std::string(k_only_measures)});
+    steps.push_back({std::move(what), entry_gain(entry) + " over the suite" + cite(roadmap->seq),
+                     entry_effort(page, entry), entry_risk(entry)});
   }
 }
 
@@ -362,7 +407,7 @@ void add_room(const Page& page, std::vector<Step>& steps) {
   // Room of the start says nothing of a variant that was only compared.
   if (!is_recommended(page, page.facts.view.incumbent)) return;
   steps.push_back(
-      {fmt::format("Find why {} takes {} times its bound, {}: {}",
+      {fmt::format("Find why {} takes {} times the least it could ({}): {}",
                    most.problem.empty() ? "the suite" : inline_text(most.problem, 60),
                    fixed(most.factor, 1), inline_text(most.bound, 60),
                    looking_command(page, most.problem)),

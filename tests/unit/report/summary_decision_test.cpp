@@ -174,9 +174,9 @@ TEST_CASE("room is explained where no rival shows how much can be had", "[report
           {"figures", {{"share_frac", share}, {"plan", "hot"}}}}});
   };
   room(k_small, 0.1);
-  CHECK(tells(summary_of(view), "Find why small takes 10.0 times its bound"));
+  CHECK(tells(summary_of(view), "Find why small takes 10.0 times the least it could"));
   room(k_large, 0.05);
-  CHECK(tells(summary_of(view), "Find why small takes 10.0 times its bound"));
+  CHECK(tells(summary_of(view), "Find why small takes 10.0 times the least it could"));
   CHECK(tells(summary_of(view), "Find out why large is slower than `torch_a`"));
 }
 

@@ -128,9 +128,9 @@ TEST_CASE("pages of logs without a roadmap say what advice says of them", "[engi
   const Json page = bench.call("report", Json::object(), kept("n6-baseline"));
   const std::string text = page["text"].get<std::string>();
   INFO(text);
-  CHECK(text.find("try loads of 16 bytes (`vectorized_loads`) by VECTOR_LOADS=1") !=
+  CHECK(text.find("Try loads of 16 bytes (`vectorized_loads`) by VECTOR_LOADS=1") !=
         std::string::npos);
-  CHECK(text.find("Compare `sm80_mma_flash`, which has products on tensor cores") !=
+  CHECK(text.find("compare `sm80_mma_flash`, which has products on tensor cores") !=
         std::string::npos);
 }
 
