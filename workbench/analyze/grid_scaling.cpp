@@ -122,8 +122,9 @@ Finding runs_beside(const Evidence& evidence, const ScalingFamily& family, const
                     const ScalingPoint& to) {
   Finding finding = finding_of(family, from, to);
   finding.statement = fmt::format(
-      "{} ({}): {} heads in the batch take {:.2f} times the time of {} (heads^{:.2f}), as they run "
-      "at once: with {} some of the {} {} were idle",
+      "{} ({}): {} heads in the batch take {:.2f} times the time of {} (heads^{:.2f}): with {} "
+      "some of "
+      "the {} {} were idle",
       family.subject, to_string(family.plan), to.size, to.time_us / from.time_us, from.size,
       exponent(from, to), from.size, evidence.device.units, unit_word(evidence.device));
   finding.figures["verdict"] = "not serial";

@@ -280,12 +280,14 @@ void add_gap(const Page& page, std::vector<Step>& steps) {
       what += fmt::format(", then to the fastest rival on {} more", lost.size() - 1);
     }
     const Json* entry = first_of_roadmap(page);
-    steps.push_back({what + ": " + cure_words(page, worst.problem),
-                     entry == nullptr ? gain
-                                      : fmt::format("{} expected over the suite; the gap is {}",
-                                                    entry_gain(*entry), gap),
-                     entry == nullptr ? iteration_effort(page) : entry_effort(page, *entry),
-                     entry == nullptr ? cause_risk(true) : entry_risk(*entry)});
+    steps.push_back(
+        {what + ": " + cure_words(page, worst.problem),
+         entry == nullptr
+             ? gain
+             : fmt::format("{} expected over the suite; the gap{} is {}", entry_gain(*entry),
+                           develop.empty() ? "" : " of " + code(develop, 60), gap),
+         entry == nullptr ? iteration_effort(page) : entry_effort(page, *entry),
+         entry == nullptr ? cause_risk(true) : entry_risk(*entry)});
     return;
   }
   // Nothing tells what to change there, so that comes first.
