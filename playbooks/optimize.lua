@@ -142,8 +142,11 @@ local function optimize(wb, kernel)
     return answer
   end
 
-  for _, rung in ipairs(steps_to(wb, kernel)) do
+  local steps = steps_to(wb, kernel)
+  for i, rung in ipairs(steps) do
     if not stop then
+      -- Nobody asks for cold and eager times of a rung that the next one replaces.
+      rung.plans = i < #steps and "deciding" or nil
       try(rung.variant, rung)
     end
   end

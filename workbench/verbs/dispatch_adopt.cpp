@@ -8,12 +8,12 @@
 #include <optional>
 
 #include "core/json.hpp"
+#include "core/json_fields.hpp"
 #include "engine/closing.hpp"
 #include "engine/context.hpp"
 #include "engine/services.hpp"
 #include "engine/worker.hpp"
 #include "session/storage.hpp"
-#include "verbs/adopt_answer.hpp"
 #include "verbs/answer_forms.hpp"
 #include "verbs/arguments.hpp"
 #include "verbs/opening.hpp"
@@ -33,6 +33,75 @@ using session::SessionView;
 using variant::Variant;
 
 namespace {
+
+/// "0.512x cpu_unfused, slower [e40]"
+std::string text_of_figure(const Json& figure) {
+  const auto speedup = number_of(figure, "speedup");
+  return fmt::format("{} {}, {} [e{}]", speedup ? fmt::format("{:.3f}x", *speedup) : "no figure,",
+                     text_of(figure, "against"), text_of(figure, "outcome"),
+                     figure["event"].get<std::int64_t>());
+}
+
+/// One problem's row of the answer. `at`: index of the rule in the table, from 0.
+Json adopt_row(const DispatchRule& rule, std::size_t at, const SuiteProblem& member,
+               std::string_view outcome, const std::string& reason) {
+  return Json{{"rule", at + 1},
+              {"variant", rule.variant},
+              {"configuration", variant::to_json(rule.configuration)},
+              {"problem", problem::to_text(member.problem)},
+              {"outcome", outcome},
+              {"reason", reason},
+              {"session", nullptr},
+              {"artifact_id", nullptr},
+              {"figures", Json::array()}};
+}
+
+/// The hot comparisons of a session's baseline with each rival.
+Json adopt_figures(const session::SessionView& view) {
+  Json figures = Json::array();
+  for (const session::Fact& fact : view.iterations.front().comparisons) {
+    const Json& made = fact.payload;
+    if (text_of(made, "role") != "rival" || text_of(made, "plan") != "hot") continue;
+    if (member_of(made, "problem").is_null()) continue;
+    Json figure{{"event", fact.seq}};
+    for (const char* key : {"problem", "against", "speedup", "interval", "outcome"}) {
+      figure[key] = member_of(made, key);
+    }
+    figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
+/// The closing reason of a trial session; its first word is the outcome, adopted or declined.
+std::string adopt_reason(const Json& figures) {
+  std::string open;
+  for (const Json& figure : figures) {
+    const std::string outcome = text_of(figure, "outcome");
+    if (outcome == "slower") return fmt::format("{} here: {}", k_declined, text_of_figure(figure));
+    if (outcome == "faster" || outcome == "same") continue;
+    open += (open.empty() ? "" : ", ") + text_of(figure, "against");
+  }
+  const std::string passed = fmt::format("{} here: it passed", k_adopted);
+  if (figures.empty()) return passed + "; no rival could be timed beside it";
+  if (!open.empty()) return passed + "; the comparison with " + open + " is undecided";
+  return passed + ", and no rival is faster";
+}
+
+/// The rows as text for people.
+std::string adopt_text(const Json& rows) {
+  std::string text;
+  for (const Json& row : rows) {
+    const std::string outcome = row["outcome"];
+    text += outcome == "none" ? std::string("no rule")
+                              : fmt::format("rule {}, {}", row["rule"].get<std::size_t>(),
+                                            row["variant"].get<std::string>());
+    text += fmt::format(": {}\n  {}\n", outcome, row["problem"].get<std::string>());
+    for (const Json& figure : row["figures"]) text += "  " + text_of_figure(figure) + "\n";
+    text += "  " + row["reason"].get<std::string>() + "\n";
+    if (row["session"].is_string()) text += "  " + row["session"].get<std::string>() + "\n";
+  }
+  return text;
+}
 
 /// What to try: one rule on one problem, so that problems are independent.
 struct Trial {
