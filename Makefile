@@ -18,9 +18,11 @@ deps-test:
 venv: deps-test
 	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)"
 
-# DEMO: more words for it, such as DEMO='--evaluations 1 --effort quick'.
-demo: all
-	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" >&2
+# DEMO: more words for it, such as DEMO='--evaluations 1 --effort quick'. What Python
+# subjects need comes in beside the build.
+demo: deps
+	@bash .ci/install_python.sh "$(PYTHON)" "$(VENV)" subjects >&2 & packages=$$!; \
+	  $(MAKE) --no-print-directory all; built=$$?; wait $$packages && exit $$built
 	@$(BUILD)/sdpa-wb run optimize $(DEMO)
 
 test: test-build
