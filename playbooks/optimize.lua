@@ -4,8 +4,8 @@
 -- Each of the first iterations takes the next kernel of the catalogue, the others climb over the
 -- last one's parameters: one parameter, one step at a time, from the best configuration so far. It
 -- ends with the session's budget or when no step is left, and says which problems are still behind
--- PyTorch and what would change it:
---   sdpa-wb run optimize --evaluations 10
+-- PyTorch and what would change it; further problems join its suite:
+--   sdpa-wb run optimize --evaluations 10 --problem 'B=2 Hq=8 Hkv=2 Sq=256 D=64 bf16'
 
 local standing = require "lib.standing"
 local words = require "lib.words"
@@ -193,8 +193,6 @@ return {
   open = {
     start = "cpu_unfused",
     suite = "n6",
-    problem = "B=1 Hq=4 Sq=512 D=64 f32 causal=top_left; B=2 Hq=8 Hkv=2 Sq=256 D=64 bf16; "
-      .. "B=1 Hq=8 Sq=1 Skv=4096 D=64 f32",
     effort = "quick",
     evaluations = 4,
   },

@@ -132,12 +132,18 @@ bool has_figures(const Group& group) {
   return group.by_problem.over_rival.measured() > 0 || group.by_problem.over_start.measured() > 0;
 }
 
-/// The suite, unless nothing but the start was measured there and more was measured elsewhere.
+/// The suite, unless nothing but the start was measured there and more was measured elsewhere:
+/// other variants, or, where no iteration ran, the start beside rivals on more problems.
 std::size_t main_of(const Outcome& outcome) {
-  for (std::size_t i = 0; i < outcome.groups.size(); ++i) {
-    if (has_other_than_start(outcome.groups[i], outcome.start)) return i;
+  const std::vector<Group>& groups = outcome.groups;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (has_other_than_start(groups[i], outcome.start)) return i;
   }
-  return 0;
+  if (outcome.iterations > 0) return 0;
+  const auto most = std::max_element(groups.begin(), groups.end(), [](auto& a, auto& b) {
+    return a.by_problem.over_rival.measured() < b.by_problem.over_rival.measured();
+  });
+  return static_cast<std::size_t>(most - groups.begin());
 }
 
 /// The parts without these problems. A part of which nothing is left is none.

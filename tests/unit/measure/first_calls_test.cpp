@@ -243,6 +243,19 @@ TEST_CASE("equal first calls accuse nobody of remembering", "[measure][simulatio
   }
 }
 
+TEST_CASE("nobody is accused by what single calls cannot show", "[measure][simulation]") {
+  // 0.25 us beside a library's 15 us, and repeated inputs that are 3 us closer in the caches.
+  const Candidate tiny{0.25, 3.25, 0.25};
+  CHECK(count(FreshState::left_out, tiny, 15, 150, k_quiet) == 0);
+  CHECK(count(FreshState::stands, tiny, 15, 150, k_quiet) == 0);
+  // Calls in a chain show as little as that.
+  FirstCallPairs chains;
+  chains.are_chains = true;
+  CHECK(count(FreshState::left_out, tiny, 15, 150, k_quiet, chains) >= 49);
+  // What is spared beyond chance is work.
+  CHECK(count(FreshState::left_out, {0.25, 60.25, 0.25}, 75, 150, k_quiet) == 50);
+}
+
 TEST_CASE("a Python candidate beside a compiled one is told from its own repeats",
           "[measure][fresh]") {
   FirstCallPairs python;

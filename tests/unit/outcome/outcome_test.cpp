@@ -288,6 +288,37 @@ TEST_CASE("comparisons outside iterations count, by plan and regime") {
   CHECK(outcome.recommendation.parts[0].variant == "wide@3");
 }
 
+TEST_CASE("a session that only compared its start is about what it compared it on") {
+  const auto compared = [](Story& story, std::initializer_list<const char*> sizes) {
+    for (const char* size : sizes) {
+      const std::string problem =
+          std::string("B=1 Hq=4 Hkv=4 Sq=") + size + " Skv=" + size + " D=128 bf16 causal=none";
+      story.add({}, {.problem = problem,
+                     .candidate = "base@1",
+                     .against = "torch_a@99",
+                     .speedup = 1.25,
+                     .phase = "standalone",
+                     .role = "rival",
+                     .regime = "sustained"});
+    }
+  };
+  Story survey = measured_baseline();
+  compared(survey, {"256", "1024", "4096"});
+  const Outcome of_survey = outcome_of(survey.view());
+  REQUIRE(of_survey.main_group() == &of_survey.groups[1]);
+  CHECK(of_survey.main_group()->regime == "sustained");
+  CHECK(of_survey.recommendation.advice == Advice::keep_start);
+  CHECK(of_survey.chosen()->over_rival.mean->value == Approx(1.25));
+  // No more problems than the suite has are an aside, and so is what was compared after iterations.
+  Story aside = measured_baseline();
+  compared(aside, {"256"});
+  CHECK(outcome_of(aside.view()).recommendation.group == 0);
+  Story optimized = measured_baseline();
+  iterate(optimized, 1, "new@2", "no_gain", "base@1", 0.9, 0.9, 1, 1);
+  compared(optimized, {"256", "1024", "4096"});
+  CHECK(outcome_of(optimized.view()).recommendation.group == 0);
+}
+
 TEST_CASE("an outside comparison on the suite's own terms joins the suite") {
   Story story = measured_baseline();
   iterate(story, 1, "new@2", "win", "base@1", 4, 4, 2, 2);
