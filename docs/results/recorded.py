@@ -140,7 +140,11 @@ class Recorded:
         """A suite's name, else the text, without the word causal."""
         if problem in self.names:
             return self.names[problem][1]
-        return f"`{problem.replace(' causal=none', '').replace(' causal=', ' ')}`"
+        short = problem.replace(" causal=none", "").replace(" causal=", " ")
+        # As many key heads as heads and keys as queries need no word.
+        short = re.sub(r"(Hq=(\d+)) Hkv=\2\b", r"\1", short)
+        short = re.sub(r"(Sq=(\d+)) Skv=\2\b", r"\1", short)
+        return f"`{short}`"
 
     def group_of(self, problem):
         """The part of a suite, as the tables are divided."""
