@@ -323,8 +323,12 @@ bool takes_incumbent(const Page& page) {
 
 std::string chosen_over_start(const Page& page) {
   const outcome::Choice* choice = page.conclusion.chosen();
-  // The incumbent's gain is the product of its confirmed steps, as the sections below print it.
-  if (choice == nullptr || takes_incumbent(page)) return gain_cell(page, page.facts.plan);
+  // The incumbent's gain is the product of its confirmed steps, as the sections below print it; the
+  // start's over itself is no figure.
+  const bool is_start = page.conclusion.recommendation.advice == outcome::Advice::keep_start;
+  if (choice == nullptr || is_start || takes_incumbent(page)) {
+    return gain_cell(page, page.facts.plan);
+  }
   return mean_words(choice->over_start);
 }
 
