@@ -8,7 +8,6 @@
 #include <cmath>
 #include <sstream>
 
-#include "audit_text.hpp"
 #include "core/json.hpp"
 
 namespace wb::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "audit_text.hpp"
+#include "audit.hpp"
 
 #include <cctype>
 #include <regex>

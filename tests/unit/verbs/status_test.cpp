@@ -93,3 +93,17 @@ TEST_CASE("a brief is a text of sentences, no longer than it may be", "[engine][
     CHECK(text.find("in_flight") == std::string::npos);
   }
 }
+
+// get_job and cancel_job called of an engine that holds the session itself.
+TEST_CASE("an engine that holds a session tells of that session's job", "[verbs][jobs]") {
+  Bench bench;
+  bench.open();
+  const Json job = bench.call("get_job", Json::object());
+  CHECK(job["session"] == bench.session.string());
+  CHECK(job["state"] == "idle");  // who asks is no job
+  CHECK(job["pid"].is_null());
+  CHECK(job["iteration"]["iteration"] == 0);
+  const Json canceled = bench.call("cancel_job", Json::object());
+  CHECK(canceled["ended"] == true);
+  CHECK(bench.engine->session() != nullptr);
+}
