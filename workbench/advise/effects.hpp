@@ -29,9 +29,10 @@ struct Trial {
   std::string backend, device, architecture;
   std::string parent, kernel;  ///< names without '@'
   std::vector<problem::Problem> problems;
-  std::vector<std::string> added;  ///< techniques that the parent lacks and that could act
-  std::vector<std::string> ideas;  ///< named when it was proposed, or recognised by their change
-  std::string isolated;            ///< the one technique that changed; empty: none or several
+  std::vector<std::string> added;    ///< techniques that the parent lacks and that could act
+  std::vector<std::string> removed;  ///< those of the parent that it lacks and that could act
+  std::vector<std::string> ideas;    ///< named when it was proposed, or recognised by their change
+  std::string isolated;              ///< the one technique that changed; empty: none or several
   /// Besides its one idea nothing changed: its parameters alone, or an edit of the parent's sources
   /// that adds at most one technique.
   bool is_single = false;

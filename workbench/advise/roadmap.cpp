@@ -28,6 +28,16 @@ const PastAttempt* best_try(const Situation& situation, std::string_view techniq
   return best;
 }
 
+/// The step of this session that won without the technique which its parent had, or null. It may
+/// have changed more than that: what won is the whole, and its undoing would be no next step.
+const Trial* win_without(const Situation& situation, std::string_view technique) {
+  for (const Trial& trial : situation.trials) {
+    const bool has_won = trial.is_own && trial.won() && trial.speedup;
+    if (has_won && is_among(trial.removed, technique)) return &trial;
+  }
+  return nullptr;
+}
+
 /// Why it is no step at all, or nothing.
 std::optional<NotAdvised> obstacle(const Candidate& candidate, const Situation& situation) {
   const Technique& technique = *candidate.technique;
@@ -42,6 +52,13 @@ std::optional<NotAdvised> obstacle(const Candidate& candidate, const Situation& 
       situation.problems.begin(), situation.problems.end(),
       [&](const RoadmapProblem& one) { return catalogue::is_of(technique.kind, one.problem); });
   if (!concerns_any) return because("no problem of the suite is of its kind");
+  if (const Trial* win = win_without(situation, technique.name)) {
+    NotAdvised result = because(
+        fmt::format("iteration {} took it out and won, {:.2f}x", win->iteration, *win->speedup),
+        win->event);
+    result.is_loser = true;
+    return result;
+  }
   const PastAttempt* tried = best_try(situation, technique.name);
   if (tried == nullptr || tried->won) return std::nullopt;
   if (!tried->speedup) {

@@ -115,7 +115,7 @@ struct RoadmapEntry {
 struct NotAdvised {
   std::string technique, reason;
   std::int64_t event = 0;  ///< 0: none
-  bool is_loser = false;   ///< it lost in this scope
+  bool is_loser = false;   ///< it lost in this scope, or a step without it won
   std::optional<double> expected = {};
 };
 

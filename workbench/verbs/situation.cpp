@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -280,24 +279,36 @@ Result<Json> roadmap_json(const Services& services, const Session& session, doub
                       decided ? &*decided : nullptr, target_ratio);
 }
 
+namespace {
+
+std::vector<advise::NotAdvised> losers_now(const Services& services, const Session& session,
+                                           const SessionView& view) {
+  const auto book = load_change_book(services);
+  if (!book) return {};
+  const auto situation = informed_situation(*book, session, view, {}, {});
+  if (!situation) return {};
+  std::vector<advise::NotAdvised> losers =
+      advise::make_roadmap(book->techniques, *situation).not_advised;
+  std::erase_if(losers, [](const advise::NotAdvised& one) { return !one.is_loser; });
+  return losers;
+}
+
+}  // namespace
+
 std::vector<std::string> known_losers(const Services& services, const Session& session,
                                       const SessionView& view) {
-  std::vector<std::string> losers;
-  const auto book = load_change_book(services);
-  if (!book) return losers;
-  const auto situation = informed_situation(*book, session, view, {}, {});
-  if (!situation) return losers;
-  const advise::Roadmap made = advise::make_roadmap(book->techniques, *situation);
-  for (const advise::NotAdvised& one : made.not_advised) {
-    if (one.is_loser) losers.push_back(one.technique);
+  std::vector<std::string> names;
+  for (advise::NotAdvised& one : losers_now(services, session, view)) {
+    names.push_back(std::move(one.technique));
   }
-  return losers;
+  return names;
 }
 
 namespace {
 
 /// The part of `steps` that comes before the first with a known loser.
-Json stages_before_losers(const Json& stages, const std::set<std::string>& losers) {
+Json stages_before_losers(const Json& stages,
+                          const std::map<std::string, advise::NotAdvised>& losers) {
   Json kept = Json::array();
   for (const Json& stage : stages) {
     for (const std::string& step : strings_of(stage, "techniques")) {
@@ -310,19 +321,23 @@ Json stages_before_losers(const Json& stages, const std::set<std::string>& loser
 
 void drop_known_losers(const Services& services, const Session& session, SessionView& view) {
   if (list_of(view.roadmap->payload, "entries").empty()) return;
-  const std::vector<std::string> known = known_losers(services, session, view);
-  const std::set<std::string> losers(known.begin(), known.end());
+  std::map<std::string, advise::NotAdvised> losers;
+  for (const advise::NotAdvised& one : losers_now(services, session, view)) {
+    losers.emplace(one.technique, one);
+  }
   Json& roadmap = view.roadmap->payload;
   Json kept = Json::array(), left = list_of(roadmap, "not_advised");
   for (const Json& entry : list_of(roadmap, "entries")) {
     const std::string step = text_of(entry, "technique");
-    if (!losers.contains(step)) {
+    const auto loser = losers.find(step);
+    if (loser == losers.end()) {
       kept.push_back(entry);
       continue;
     }
+    const std::int64_t event = loser->second.event;
     left.push_back({{"technique", step},
-                    {"reason", "known loser here: the register knows of a loss in this scope"},
-                    {"event", nullptr},
+                    {"reason", loser->second.reason},
+                    {"event", event > 0 ? Json(event) : Json()},
                     {"loser", true}});
   }
   if (kept.size() == list_of(roadmap, "entries").size()) return;

@@ -65,15 +65,16 @@ Result<Json> roadmap_json(const engine::Services& services, const session::Sessi
                           double target_ratio);
 
 /// Words of techniques and ideas that are known to lose on the incumbent here: by isolated trials
-/// of this session and by the register. Empty where that cannot be told.
+/// of this session, by a step of it that won without them, and by the register. Empty where that
+/// cannot be told.
 std::vector<std::string> known_losers(const engine::Services& services,
                                       const session::Session& session,
                                       const session::SessionView& view);
 struct DecidedCauses;  // decided_causes.hpp
 /// Makes the view's roadmap what is known now. One that was recorded with the room that it leaves
-/// only loses the steps that the register knows to lose meanwhile, and the stages from the first of
-/// them on, since a stage's figures are products of all steps before. In place of an older one, or
-/// of none, comes what `advise` would say if it knew of no other session, which no event holds.
+/// only loses the steps that are known to lose meanwhile, and the stages from the first of them on,
+/// since a stage's figures are products of all steps before. In place of an older one, or of none,
+/// comes what `advise` would say if it knew of no other session, which no event holds.
 void use_present_roadmap(const engine::Services& services, const session::Session& session,
                          const DecidedCauses& decided, session::SessionView& view);
 

@@ -160,9 +160,9 @@ void read_change(const ChangeBook& book, const Session& session, const SessionVi
   const Words has = variant::techniques_in(after, child->second);
   const Words had = variant::techniques_in(before, parent->second);
   trial.added = without(has, had);
-  Words removed = without(had, has);
+  trial.removed = without(had, has);
   keep_acting(trial.added, trial, book);
-  keep_acting(removed, trial, book);
+  keep_acting(trial.removed, trial, book);
   const bool same_sources = child->first.id == parent->first.id;
   const Words changed = changed_parameters(parent->second, child->second);
   const bool was_named = !trial.ideas.empty();
@@ -172,7 +172,7 @@ void read_change(const ChangeBook& book, const Session& session, const SessionVi
       trial.ideas.push_back(idea.id);
     }
   }
-  const bool is_one = trial.added.size() == 1 && removed.empty();
+  const bool is_one = trial.added.size() == 1 && trial.removed.empty();
   if (same_sources && is_one && explains_all(after, trial.added.front(), changed)) {
     trial.isolated = trial.added.front();
   }
@@ -181,7 +181,7 @@ void read_change(const ChangeBook& book, const Session& session, const SessionVi
   }
   trial.is_single =
       trial.ideas.size() == 1 && (same_sources ? !was_named || trial.added.size() <= 1
-                                               : trial.added.size() <= 1 && removed.empty() &&
+                                               : trial.added.size() <= 1 && trial.removed.empty() &&
                                                      changed.empty() && is_edit_of(after, before));
   // One idea of one technique, turned on by its own parameters alone, is a trial of both. Manifests
   // need not say which parameter turns a technique on.

@@ -213,6 +213,29 @@ TEST_CASE("what was tried here without a gain is not advised again", "[advise]")
   CHECK(find(roadmap, "vectorized_loads") != nullptr);
 }
 
+TEST_CASE("what a step took out and won is not advised back", "[advise]") {
+  const auto all = made_catalogue();
+  Situation s = tiled();
+  Trial step = trial_of("", "k", 1.86, "win");
+  step.added.clear();
+  step.isolated.clear();
+  step.removed = {"vectorized_loads"};
+  step.event = 21;
+  s.trials = {step};
+  CHECK(find(make_roadmap(all, s), "vectorized_loads") != nullptr);  // of another session
+  s.trials.front().is_own = true;
+  const Roadmap roadmap = make_roadmap(all, s);
+  CHECK(find(roadmap, "vectorized_loads") == nullptr);
+  CHECK(reason_of(roadmap, "vectorized_loads") == "iteration 4 took it out and won, 1.86x");
+  for (const NotAdvised& one : roadmap.not_advised) {
+    if (one.technique != "vectorized_loads") continue;
+    CHECK(one.is_loser);
+    CHECK(one.event == 21);
+  }
+  s.trials.front().outcome = "no_gain";
+  CHECK(find(make_roadmap(all, s), "vectorized_loads") != nullptr);
+}
+
 TEST_CASE("isolated trials move the expectation, and a loser of this scope is left out",
           "[advise]") {
   const auto all = made_catalogue();

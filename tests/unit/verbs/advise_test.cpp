@@ -148,6 +148,16 @@ TEST_CASE("a recorded loser is not proposed but named", "[engine][advise][ideas]
   CHECK(is_named);
 }
 
+TEST_CASE("what the winning step took out is not proposed again", "[engine][advise]") {
+  Bench bench;
+  // Its one step keeps all keys of a head, where its start goes over them block by block.
+  const Json roadmap = bench.call("advise", Json::object(), kept("h200-few-keys"));
+  INFO(roadmap["text"].get<std::string>());
+  CHECK_FALSE(is_advised(roadmap, "online_softmax"));
+  const Json page = bench.call("report", Json::object(), kept("h200-few-keys"));
+  CHECK(page["text"].get<std::string>().find("`online_softmax`") == std::string::npos);
+}
+
 TEST_CASE("unrelated tries that failed leave the others their gains", "[engine][advise]") {
   Bench bench;
   const Json roadmap = bench.call("advise", Json::object(), kept("large-head-dims"));
