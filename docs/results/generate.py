@@ -238,10 +238,10 @@ def index_page(recorded, pages):
 | The same on a GPU? | [hostile_gpu.md](hostile_gpu.md) |
 | Which faults does a session survive? | [reliability.md](reliability.md) |
 | How fast is the workbench itself? | [workbench.md](workbench.md) |
-| Which search strategy finds good configurations soonest? | [search_regret.md](search_regret.md) |
+| Which search finds good configurations soonest? | [workbench.md](workbench.md#search-strategies) |
 | How often is `audit` right, and what does it find? | [audit_precision.md](audit_precision.md) |
 | What was tried on kernels, and what came of it? | [kernel_trials.md](kernel_trials.md) |
-| Is a comparison right where the truth is known? | [comparison_rule.md](comparison_rule.md) |
+| Is a comparison right where the truth is known? | [trust.md](trust.md#known-truth) |
 {absent}
 Figures of the first pages are read from the sessions that are kept in
 [sessions](../../sessions/README.md); reports there name the event behind each figure. One command

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How often the comparison rule is wrong, and how often it finds a real difference, on simulated
-// machines with fixed seeds. The figures of docs/results/comparison_rule.md come from here.
+// machines with fixed seeds. The figures of docs/results/trust.md come from here.
 #include <fmt/format.h>
 
 #include "measure/comparison.hpp"
