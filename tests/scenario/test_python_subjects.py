@@ -9,7 +9,7 @@ import shutil
 import sys
 
 import pytest
-from support.commands import ROOT, SMALL
+from support.commands import EXIT_ENVIRONMENT, ROOT, SMALL
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 if not torch.backends.cpu.get_cpu_capability().startswith(("AVX2", "AVX512")):
@@ -185,3 +185,15 @@ def test_a_missing_triton_is_named(wb):
     assert row["outcome"] == "constraints"
     assert "Triton is not installed" in row["message"]
     assert "pip install triton" in row["message"]
+
+
+def test_a_worker_without_its_files_names_them(by_clock, build):
+    """A program that was copied alone: Python is there, the loop for subjects is not."""
+    alone = by_clock.folder / "bin" / "sdpa-wb-worker"
+    alone.parent.mkdir()
+    shutil.copy(build / "sdpa-wb-worker", alone)
+    done = by_clock.run("check", "torch_cpu_sdpa", "--problem", SMALL, "--worker", alone)
+    assert done.returncode == EXIT_ENVIRONMENT, done.stdout
+    assert "no folder above it has share/sdpa-workbench" in done.stdout + done.stderr
+    named = by_clock.run("check", "torch_cpu_sdpa", "--problem", SMALL, "--python", "/no/python3")
+    assert "/no/python3" in named.stdout + named.stderr

@@ -40,7 +40,7 @@ Result<std::string> find_python(const std::string& wanted) {
   if (outcome.success() && !path.empty() && path.front() == '/') return path;
   return Error{ErrorCode::invalid, "use the Python interpreter", spec.argv[0],
                "it did not say where it is: " + printable(outcome.err, 200),
-               "name a Python 3.10 or newer with --python"};
+               "install python3, or name a Python 3.10 or newer with --python"};
 }
 
 Result<std::string> find_subject_script(const std::string& own_program) {

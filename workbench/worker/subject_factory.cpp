@@ -264,8 +264,8 @@ Outcome<LoadedSubject> SubjectFactory::load(const protocol::LoadArgs& args, cons
                    {}};
   }
   if (m_setting.python.empty()) {
-    return environment(
-        "no Python interpreter was found; install python3 or name one with --python");
+    return environment(m_setting.no_python.empty() ? "no Python interpreter was looked for yet"
+                                                   : m_setting.no_python);
   }
   auto staged = ScratchFolder::create(m_store.folder(), fmt::format("staged-{}", m_next_folder++));
   if (!staged.ok()) return environment(staged.error().message());

@@ -47,8 +47,9 @@ struct LoadedSubject {
 /// The settings of all subjects, determined at hello.
 struct SubjectSetting {
   std::string own_program;
-  std::string python;         ///< empty: no Python subjects
-  std::string python_script;  ///< subject.py
+  std::string python;          ///< empty: no Python subjects
+  std::string python_script;   ///< subject.py
+  std::string no_python = {};  ///< why there are no Python subjects, once hello has looked
   cpu_set_t cpus{};
   int threads = 1;
   std::optional<int> gpu;  ///< the CUDA ordinal that subjects compute on; none: the CPU
@@ -91,6 +92,7 @@ class SubjectFactory {
     m_setting.python = std::move(python);
     m_setting.python_script = std::move(script);
   }
+  void set_no_python(std::string why) { m_setting.no_python = std::move(why); }
 
  private:
   /// The state of a process's context; a compiled subject requests its context at once.

@@ -111,7 +111,11 @@ Outcome<Device> Supervisor::greet(const protocol::HelloArgs& args, const std::ve
 std::string Supervisor::find_interpreter(const std::string& wanted) {
   const Result<std::string> python = find_python(wanted);
   const Result<std::string> script = find_subject_script(m_own_program);
-  if (!python.ok() || !script.ok()) return {};
+  if (!python.ok() || !script.ok()) {
+    m_greeted->factory.set_no_python(!python.ok() ? python.error().message()
+                                                  : script.error().message());
+    return {};
+  }
   m_greeted->factory.set_python(*python, *script);
   return *python;
 }
