@@ -11,10 +11,10 @@
 
 #include <algorithm>
 
-#ifndef WARPGROUPS  // of a block, up to 64 columns
+#ifndef WARPGROUPS  // of a block, up to 64 columns and 128 keys
 #define WARPGROUPS 2
 #endif
-#ifndef BLOCKS  // of an SM, up to 64 columns
+#ifndef BLOCKS  // of an SM, up to 64 columns and 128 keys
 #define BLOCKS 2
 #endif
 #ifndef Q_BUFFERS  // of a warpgroup, as far as there is room
@@ -34,19 +34,24 @@ struct Params {
   float scale_log2;       // magnitude, above zero
 };
 
-// COLS columns of the head dim are computed, of DP (a multiple of 64) that lie in shared memory; BN
-// keys at most. KVB: buffers of K and V. Of 128 columns three warpgroups leave room for two of
-// them, which was worth more than a fourth warpgroup.
-template <typename T_, int COLS_, int BN_>
+// COLS columns of the head dim are computed, of DP (a multiple of 64) that lie in shared memory. BN
+// keys are a step, and STEPS steps are all keys of a head. KVB: steps whose K and V have room,
+// those of a head at least and of two at most. Of 128 columns three warpgroups leave room for two
+// heads' 128 keys, which was worth more than a fourth warpgroup.
+template <typename T_, int COLS_, int BN_, int STEPS_ = 1>
 struct Shape {
   using T = T_;
-  static constexpr int COLS = COLS_, BN = BN_, DP = (COLS + 63) / 64 * 64;
-  static constexpr int BPS = DP == 64 ? BLOCKS : 1;
-  static constexpr int WGS = DP == 64 ? WARPGROUPS : COLS <= 80 ? 4 : 3;
+  static constexpr int COLS = COLS_, BN = BN_, STEPS = STEPS_, DP = (COLS + 63) / 64 * 64;
+  static constexpr bool k_is_long = BN * STEPS > 128;  // two or three warpgroups fill an SM
+  static constexpr int BPS = DP == 64 && !k_is_long ? BLOCKS : 1;
+  static constexpr int WGS = k_is_long    ? DP == 64 || (COLS <= 80 && BN <= 128) ? 3 : 2
+                             : DP == 64   ? WARPGROUPS
+                             : COLS <= 80 ? 4
+                                          : 3;
   static constexpr int k_threads = 128 * WGS;
   static constexpr int k_q_bytes = 64 * DP * 2, k_kv_bytes = BN * DP * 2;
   static constexpr int k_room = 228 * 1024 / BPS - 1024 - 256;
-  static constexpr int KVB = 2 * WGS * k_q_bytes + 4 * k_kv_bytes <= k_room ? 2 : 1;
+  static constexpr int KVB = std::min(2 * STEPS, (k_room - 2 * WGS * k_q_bytes) / (2 * k_kv_bytes));
   static constexpr int QB =
       std::min(Q_BUFFERS, (k_room - 2 * KVB * k_kv_bytes) / (WGS * k_q_bytes));
   static constexpr int k_k = WGS * QB * k_q_bytes;  // offsets, behind Q
@@ -54,7 +59,9 @@ struct Shape {
   static constexpr int k_barriers = k_v + KVB * k_kv_bytes;
   static constexpr int k_departures = k_barriers + 8 * (WGS * QB + 2 * KVB);  // of warpgroups
   static constexpr int k_smem_bytes = k_departures + 4 * KVB;
-  static_assert(QB >= 2 && k_smem_bytes - k_barriers <= 256);
+  // Keys of the first product for a step's scores: of widths that wgmma_widths.cuh lacks two.
+  static constexpr int k_part = BN == 144 ? 80 : std::min(BN, 128);
+  static_assert(KVB >= STEPS && QB >= 2 && k_smem_bytes - k_barriers <= 256);
 };
 
 template <class S>
@@ -109,8 +116,8 @@ __device__ __forceinline__ void advance(const Params& p, Place& t, int tiles) {
 }
 
 // A warpgroup's way through its tiles. Its first thread loads Q and stores O: a buffer of Q becomes
-// the buffer of its O, and is loaded anew when the copy out has read it. K and V of a unit are
-// loaded by the first thread of the last warpgroup to leave the unit that held their buffer.
+// the buffer of its O, and is loaded anew when the copy out has read it. K and V of a step are
+// loaded by the first thread of the last warpgroup to leave the step that held their buffer.
 template <class S>
 struct Consumer {
   const Params& p;
@@ -124,9 +131,9 @@ struct Consumer {
   int wg, thread, end;  // end: of the block's run
   int ahead_tile;       // the next one to load
   Place ahead;
-  int unit, last_unit;  // where it is, and the last one of the run
-  bool unit_used;       // it has waited for K and V of this unit
-  PipelineState<S::KVB> kv;
+  int unit, first_unit, last_unit;  // where it is, and those of the run
+  int step;                         // the next to leave, counted from the run's first
+  PipelineState<S::KVB> kv;         // of that step
 
   __device__ __forceinline__ uint32_t barrier() const { return 1 + wg; }
   __device__ __forceinline__ int q_offset(int stage) const {
@@ -139,36 +146,63 @@ struct Consumer {
     ahead_tile += S::WGS;
     advance(p, ahead, S::WGS);
   }
-  __device__ __forceinline__ void load_unit(int n, int stage) {
-    if (n > last_unit) return;
-    const int heads_kv = p.heads_q / p.group, batch = n / heads_kv, head = n - batch * heads_kv;
-    load_box<S::BN, S::DP>(base + S::k_k + stage * S::k_kv_bytes, map_k, bar.full_k(stage), 0, head,
-                           batch);
-    load_box<S::BN, S::DP>(base + S::k_v + stage * S::k_kv_bytes, map_v, bar.full_v(stage), 0, head,
-                           batch);
+  // n: a step, counted from the run's first.
+  __device__ __forceinline__ void load_step(int n, int stage) {
+    const int in_run = n / S::STEPS, at = first_unit + in_run;
+    if (at > last_unit) return;
+    const int heads_kv = p.heads_q / p.group, batch = at / heads_kv, head = at - batch * heads_kv;
+    const int row = (n - in_run * S::STEPS) * S::BN;
+    load_box<S::BN, S::DP>(base + S::k_k + stage * S::k_kv_bytes, map_k, bar.full_k(stage), row,
+                           head, batch);
+    load_box<S::BN, S::DP>(base + S::k_v + stage * S::k_kv_bytes, map_v, bar.full_v(stage), row,
+                           head, batch);
   }
-  // A unit that the warpgroup had no tile of is waited for all the same, since a phase may be
+  // By the first thread, once all of the warpgroup have read the step's K and V.
+  __device__ __forceinline__ void leave_step(int n, int stage) {
+    __threadfence_block();
+    int* departures = reinterpret_cast<int*>(smem + S::k_departures) + stage;
+    if (atomicAdd(departures, 1) % S::WGS == S::WGS - 1) {
+      __threadfence_block();
+      load_step(n + S::KVB, stage);
+    }
+  }
+  // A unit that the warpgroup has no tile of is waited for all the same, since a phase may be
   // waited for by its parity only by who has seen the one before; and by all together, since a
   // thread that looked late would see the phase after.
-  __device__ __forceinline__ void leave_unit() {
-    if (!unit_used) {
+  __device__ __forceinline__ void skip_unit() {
+#pragma unroll 1
+    for (int i = 0; i < S::STEPS; ++i) {
       mbarrier_wait_parity(bar.full_k(kv.stage), kv.phase);
       mbarrier_wait_parity(bar.full_v(kv.stage), kv.phase);
       barrier_sync(barrier(), 128);
+      if (thread == 0) leave_step(step, kv.stage);
+      kv.advance();
+      ++step;
     }
-    if (thread == 0) {
-      __threadfence_block();
-      int* departures = reinterpret_cast<int*>(smem + S::k_departures) + kv.stage;
-      if (atomicAdd(departures, 1) % S::WGS == S::WGS - 1) {
-        __threadfence_block();
-        load_unit(unit + S::KVB, kv.stage);
-      }
-    }
-    kv.advance();
     ++unit;
-    unit_used = false;
   }
 };
+
+// S of Count groups of eight keys from the First-th on.
+template <class S, int First, int Count>
+__device__ __forceinline__ void multiply_keys(float (&s)[S::BN / 8][4], uint64_t q, uint64_t k) {
+  float(&part)[Count][4] = reinterpret_cast<float(&)[Count][4]>(s[First]);
+#pragma unroll
+  for (int ks = 0; ks < S::COLS / 16; ++ks) {
+    const uint32_t column = ks % 4 * 32;
+    wgmma_ss<typename S::T, Count>(
+        part, wgmma_descriptor_add(q, ks / 4 * (64 * 128) + column),
+        wgmma_descriptor_add(k, ks / 4 * (S::BN * 128) + First * 8 * 128 + column), ks > 0);
+  }
+}
+
+template <class S>
+__device__ __forceinline__ void multiply_qk(float (&s)[S::BN / 8][4], uint64_t q, uint64_t k) {
+  multiply_keys<S, 0, S::k_part / 8>(s, q, k);
+  if constexpr (S::BN > S::k_part) {
+    multiply_keys<S, S::k_part / 8, (S::BN - S::k_part) / 8>(s, q, k);
+  }
+}
 
 // Takes out the keys beyond the last, group by group from the end.
 template <int N>
@@ -207,9 +241,9 @@ __device__ __forceinline__ void consume(Consumer<S>& w, int first) {
   const int lane = w.thread % 32;
   int tile = first + w.wg;
   Place t = place_of(p, tile);
-  w.unit = place_of(p, first).unit;
+  w.unit = w.first_unit = place_of(p, first).unit;
   w.last_unit = place_of(p, w.end - 1).unit;
-  w.unit_used = false;
+  w.step = 0;
   w.ahead_tile = tile;
   w.ahead = t;
   if (w.thread == 0) {
@@ -217,56 +251,73 @@ __device__ __forceinline__ void consume(Consumer<S>& w, int first) {
       griddepcontrol_launch_dependents();
       griddepcontrol_wait();
     }
-    if (w.wg == 0) {
-      for (int i = 0; i < S::KVB; ++i) w.load_unit(w.unit + i, i);
-    }
+    if (w.wg == 0) w.load_step(0, 0);
     for (int i = 0; i < S::QB; ++i) w.load_query(i);
+    if (w.wg == 0) {
+      for (int i = 1; i < S::KVB; ++i) w.load_step(i, i);
+    }
   }
   PipelineState<S::QB> q;
-  const PipelineState<S::KVB>& kv = w.kv;
   for (; tile < w.end; tile += S::WGS) {
-    while (w.unit < t.unit) w.leave_unit();
-    w.unit_used = true;
-    float s[S::BN / 8][4], o[S::COLS / 8][4];
-    uint32_t prob[S::BN / 16][4];
-    mbarrier_wait_parity(w.bar.full_q(S::QB * w.wg + q.stage), q.phase);
-    if (p.negate) negate_query<S::k_q_bytes>(w.smem + w.q_offset(q.stage), w.thread, w.barrier());
-    mbarrier_wait_parity(w.bar.full_k(kv.stage), kv.phase);
-    fence_operands(s);
-    wgmma_fence();
-    gemm_qk_by_descriptor<S>(
-        s, wgmma_descriptor_add(wgmma_descriptor_k_major(w.base), w.q_offset(q.stage)),
-        wgmma_descriptor_add(wgmma_descriptor_k_major(w.base + S::k_k), kv.stage * S::k_kv_bytes));
-    wgmma_commit_group();
-    // The tile before is out, or nearly so: its buffer is for the next tile to load.
-    if (w.thread == 0 && tile != first + w.wg) {
-      cp_async_bulk_wait_group_read();
-      w.load_query(q.stage == 0 ? S::QB - 1 : q.stage - 1);
-    }
-    wgmma_wait_group<0>();
-    fence_operands(s);
+    while (w.unit < t.unit) w.skip_unit();
+    Place next = t;
+    advance(p, next, S::WGS);
+    const bool leaves = tile + S::WGS >= w.end || next.unit != t.unit;
+    float o[S::COLS / 8][4];
     RowState r = {};
     r.m[0] = r.m[1] = -INFINITY;
-    mask_end(s, p.seq_kv, lane);
-    softmax<S::BN / 8>(s, r, p.scale_log2);
-    mbarrier_wait_parity(w.bar.full_v(kv.stage), kv.phase);
-    pack_probabilities<typename S::T>(prob, s);
-    const uint64_t v_operand = wgmma_descriptor_add(
-        wgmma_descriptor_mn_major(w.base + S::k_v, S::BN * 128), kv.stage * S::k_kv_bytes);
-    fence_operands(o);
-    fence_operands(prob);
-    wgmma_fence();
+    mbarrier_wait_parity(w.bar.full_q(S::QB * w.wg + q.stage), q.phase);
+    if (p.negate) negate_query<S::k_q_bytes>(w.smem + w.q_offset(q.stage), w.thread, w.barrier());
+    PipelineState<S::KVB> kv = w.kv;
+    const uint64_t q_operand =
+        wgmma_descriptor_add(wgmma_descriptor_k_major(w.base), w.q_offset(q.stage));
+#pragma unroll 1
+    for (int step = 0; step < S::STEPS; ++step) {
+      float s[S::BN / 8][4];
+      uint32_t prob[S::BN / 16][4];
+      mbarrier_wait_parity(w.bar.full_k(kv.stage), kv.phase);
+      fence_operands(s);
+      wgmma_fence();
+      multiply_qk<S>(s, q_operand,
+                     wgmma_descriptor_add(wgmma_descriptor_k_major(w.base + S::k_k),
+                                          kv.stage * S::k_kv_bytes));
+      wgmma_commit_group();
+      // The tile before is out, or nearly so: its buffer is for the next tile to load.
+      if (step == 0 && w.thread == 0 && tile != first + w.wg) {
+        cp_async_bulk_wait_group_read();
+        w.load_query(q.stage == 0 ? S::QB - 1 : q.stage - 1);
+      }
+      wgmma_wait_group<0>();
+      fence_operands(s);
+      if (step == S::STEPS - 1) mask_end(s, p.seq_kv - step * S::BN, lane);
+      softmax<S::BN / 8>(s, r, p.scale_log2);
+      if (step > 0) rescale(o, r.alpha);
+      mbarrier_wait_parity(w.bar.full_v(kv.stage), kv.phase);
+      pack_probabilities<typename S::T>(prob, s);
+      const uint64_t v_operand = wgmma_descriptor_add(
+          wgmma_descriptor_mn_major(w.base + S::k_v, S::BN * 128), kv.stage * S::k_kv_bytes);
+      fence_operands(o);
+      fence_operands(prob);
+      wgmma_fence();
 #pragma unroll
-    for (int ks = 0; ks < S::BN / 16; ++ks) {
-      wgmma_rs<typename S::T, S::COLS / 8>(
-          o, prob[ks], wgmma_descriptor_add(v_operand, ks * (16 * 128)), ks > 0);
+      for (int ks = 0; ks < S::BN / 16; ++ks) {
+        wgmma_rs<typename S::T, S::COLS / 8>(
+            o, prob[ks], wgmma_descriptor_add(v_operand, ks * (16 * 128)), step > 0 || ks > 0);
+      }
+      wgmma_commit_group();
+      if (step == S::STEPS - 1) {
+        barrier_sync(w.barrier(), 128);  // every warp has read Q: O overlays it
+        reduce_row_sums(r);
+      }
+      wgmma_wait_group<0>();
+      fence_operands(o);
+      fence_operands(prob);
+      if (leaves && step < S::STEPS - 1) {
+        barrier_sync(w.barrier(), 128);
+        if (w.thread == 0) w.leave_step(w.step + step, kv.stage);
+      }
+      if (step < S::STEPS - 1) kv.advance();
     }
-    wgmma_commit_group();
-    barrier_sync(w.barrier(), 128);  // every warp has read Q: O overlays it
-    reduce_row_sums(r);
-    wgmma_wait_group<0>();
-    fence_operands(o);
-    fence_operands(prob);
     stage_rows<S>(w, o, r, t, q.stage);
     fence_proxy_async_shared();
     barrier_sync(w.barrier(), 128);
@@ -279,11 +330,18 @@ __device__ __forceinline__ void consume(Consumer<S>& w, int first) {
         }
       }
       cp_async_bulk_commit_group();
+      if (leaves) w.leave_step(w.step + S::STEPS - 1, kv.stage);
+    }
+    if (leaves) {
+      kv.advance();
+      w.kv = kv;
+      w.step += S::STEPS;
+      ++w.unit;
     }
     q.advance();
-    advance(p, t, S::WGS);
+    t = next;
   }
-  while (w.unit < w.last_unit) w.leave_unit();
+  while (w.unit <= w.last_unit) w.skip_unit();
   if (w.thread == 0) cp_async_bulk_wait_group_read();
 }
 

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: MIT
-// sm90_few_keys: attention of many queries on up to 128 keys, as cross attention on a text has it.
+// sm90_few_keys: attention on up to 288 keys without masks, as cross attention on a text has it, and
+// batches of short sequences.
 //
-// Idea. One step of keys holds them all: no running maximum, no rescaling, no pipeline of K and V.
-// What is left is a stream of Q in and O out beside two small products. K and V of a head stay in
-// shared memory while a block's tiles of 64 queries go by; nothing orders the warpgroups, so one
-// has its softmax while others multiply or wait for Q. A warpgroup loads Q by TMA a tile ahead and
-// copies O out by TMA from the buffer in which Q lay. Blocks have equal runs of tiles, head after
-// head; the next head's K and V are loaded by the last warpgroup to leave the one before, so no
-// warp is spent on loading and no warpgroup waits for another.
+// Idea. K and V of a head stay in shared memory while a block's tiles of 64 queries go by: all keys
+// are one step of up to 208, or two. No pipeline of K and V is left, and in one step no running
+// maximum: what remains is a stream of Q in and O out beside small products. Nothing orders the
+// warpgroups, so one has its softmax while others multiply or wait for Q. A warpgroup loads Q by TMA
+// a tile ahead and copies O out by TMA from the buffer in which Q lay. Blocks have equal runs of
+// tiles, head after head; the next head's K and V are loaded, step by step, by the last warpgroup to
+// leave the one before, so no warp is spent on loading and no warpgroup waits for another.
 //
 // Parent: sm90_wgmma_pingpong, whose tiles each load K and V anew and whose turns at the tensor
 // cores are of no use where a tile is one step. Floor: Q and O once through the memory, 40 us for
 // 168 MB. Predicted: 1.5x over cuDNN.
-// Limits: no masks, no causal rule. With few tiles a head, warpgroups go through heads that they
-// have no tile of.
+// Limits: no masks, no causal rule. From 129 keys on D above 64 leaves room for two or three
+// warpgroups only, and sm90_wgmma_carry is as fast or faster. With few tiles a head, warpgroups go
+// through heads that they have no tile of.
 //
 // Worklog
-//   measured  H200, hot burst, beside cuDNN: sessions/h200-few-keys.
+//   measured  H200, hot burst, beside cuDNN, on 64 to 128 keys: sessions/h200-few-keys.
+//   tried     as a kernel for D 64 alone in steps of 128 to 208 keys, up to four: ahead of
+//             sm90_wgmma_carry to 257 keys, 0.83x to 0.96x of it on 384 to 577; two warpgroups
+//             0.92x of three (docs/kernels.md names its session).
+//   changed   to 288 keys in two steps: sessions/h200-short-batches.
 
 #include "few_keys.cuh"
 #include "sm90/tma_inputs.cuh"
@@ -40,18 +46,22 @@ Entry entry_of() {
           S::BPS};
 }
 
-template <typename T, int COLS>
-Entry entry_of_keys(int64_t keys) {
-  return keys <= 80 ? entry_of<Shape<T, COLS, 80>>() : entry_of<Shape<T, COLS, 128>>();
+template <typename T, int KEYS, int STEPS = 1>
+Entry entry_of_dim(int64_t dim) {
+  if (dim <= 64) return entry_of<Shape<T, 64, KEYS, STEPS>>();
+  if constexpr (KEYS != 128 || STEPS > 1) {  // there ptxas spills at 80 columns, though not at 128
+    if (dim <= 80) return entry_of<Shape<T, 80, KEYS, STEPS>>();
+  }
+  return entry_of<Shape<T, 128, KEYS, STEPS>>();
 }
 
 template <typename T>
 Entry entry_of_problem(const wb_sdpa_problem& p) {
   const int64_t dim = std::max(p.dim, p.dim_v);
-  if (dim <= 64) return entry_of_keys<T, 64>(p.seq_kv);
-  // With 128 keys as well ptxas spills at 80 columns, though not at 128.
-  if (dim <= 80 && p.seq_kv <= 80) return entry_of<Shape<T, 80, 80>>();
-  return entry_of_keys<T, 128>(p.seq_kv);
+  if (p.seq_kv <= 80) return entry_of_dim<T, 80>(dim);
+  if (p.seq_kv <= 128) return entry_of_dim<T, 128>(dim);
+  if (p.seq_kv <= 208 && dim <= 64) return entry_of<Shape<T, 64, 208>>();
+  return p.seq_kv <= 256 ? entry_of_dim<T, 128, 2>(dim) : entry_of_dim<T, 144, 2>(dim);
 }
 
 }  // namespace
@@ -74,10 +84,9 @@ int check_reach(const wb_sdpa_problem& p) {
   if (p.mask != WB_MASK_NONE || p.causal != WB_CAUSAL_NONE) {
     return fail(WB_UNSUPPORTED, "sm90_few_keys: no masks, no causal rule");
   }
-  if (p.dim % 8 != 0 || p.dim_v % 8 != 0 || p.dim > 128 || p.dim_v > 128 || p.seq_kv > 128) {
+  if (p.dim % 8 != 0 || p.dim_v % 8 != 0 || p.dim > 128 || p.dim_v > 128 || p.seq_kv > 288) {
     return fail(WB_UNSUPPORTED,
-                "sm90_few_keys: head dims are multiples of 8 up to 128, as are "
-                "keys");
+                "sm90_few_keys: head dims are multiples of 8 up to 128, keys up to 288");
   }
   if (!aligned_for_tma(p)) {
     return fail(WB_UNSUPPORTED, "sm90_few_keys: strides must be multiples of 8 elements");
